@@ -281,6 +281,7 @@ void Submission::claimed(common::idempotency::Decision decision) {
     }
     if (decision.duplicate_of) {
         context_.log.info("{}: {}", id_.text(), decision.duplicate_text(envelope_.idempotency_key));
+        context_.submission_queue.tell_of_duplicate(common::duplicate_event(envelope_, id_, *decision.duplicate_of));
         stage_ = Stage::over;
         writer_.reset();
         return answer({EX_OK, decision.duplicate_of->text(),

@@ -141,6 +141,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                 .intake = intake_,
                 .scanner = scanner_,
                 .store = store_,
+                .events = door_events_,
                 .delivering = [this] { return not_delivering().empty(); }}),
       executor_({.log = log_,
                  .metrics = context.metrics,

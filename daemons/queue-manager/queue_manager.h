@@ -19,6 +19,7 @@
 #include "daemons/queue-manager/engine_driver/queue_metrics.h"
 #include "daemons/queue-manager/engine_driver/suppression_checks.h"
 #include "daemons/queue-manager/engine_driver/undelivered_log.h"
+#include "daemons/queue-manager/events/door_events.h"
 #include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/events/system_events.h"
 #include "daemons/queue-manager/journal/journal.h"
@@ -114,6 +115,7 @@ private:
     MessageLoader loader_;
     MessageEvents events_{journal_, loader_};
     SystemEvents system_events_{journal_};
+    DoorEvents door_events_{journal_};
     SpoolScanner scanner_{pool_, scanner_callbacks()};
     IdempotencyKeys keys_;
     QuarantineCleaner cleaner_;

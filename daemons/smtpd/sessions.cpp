@@ -1,5 +1,6 @@
 #include "daemons/smtpd/sessions.h"
 #include "daemons/smtpd/session/session_metrics.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -32,14 +33,14 @@ void Sessions::accepted(const std::shared_ptr<const Rules>& rules, common::Fd so
     const auto& balancers = rules->listener.proxy_networks;
     if (balancers.empty()) return admit(rules, std::move(socket), client_of(from));
     if (common::contains(balancers, from.address)) return await_proxy_header(rules, std::move(socket), from);
-    reject_connection(std::move(socket), client_of(from),
+    reject_connection(*rules, std::move(socket), client_of(from),
                       {554, {5, 7, 1}, rules->normal.hostname + " Error: connect through the load balancer"});
 }
 
 void Sessions::await_proxy_header(const std::shared_ptr<const Rules>& rules, common::Fd socket,
                                   const common::Endpoint& balancer) {
     if (proxy_connections_.size() >= std::min<std::size_t>(rules->listener.sessions, max_sessions_))
-        return reject_connection(std::move(socket), client_of(balancer), rules->busy_reply);
+        return reject_connection(*rules, std::move(socket), client_of(balancer), rules->busy_reply, "sessions");
     const auto place = proxy_connections_.insert(proxy_connections_.end(), nullptr);
     *place = ProxyConnection::create(
         worker_.loop, worker_.deadlines, std::move(socket), balancer, rules->config->smtpd.proxy_timeout,
@@ -65,13 +66,13 @@ void Sessions::admit(const std::shared_ptr<const Rules>& rules, common::Fd socke
     const auto admission = worker_.client_limits.admit(
         client.network, {limits.sessions_per_network, limits.connections_per_minute}, common::Loop::now().monotonic);
     if (admission != ClientLimits::Admission::admitted)
-        return reject_connection(std::move(socket), client, rules->rejection_reply(admission),
-                                 rules->limit_exceeded_text(admission, client.peer()));
+        return reject_connection(*rules, std::move(socket), client, rules->rejection_reply(admission),
+                                 key_of(admission), rules->limit_exceeded_text(admission, client.peer()));
     const auto network = client.network;
     const bool full = connections_.size() >= std::min<std::size_t>(rules->listener.sessions, max_sessions_);
     if (full && !make_room_for(*rules, client)) {
         worker_.client_limits.release(network);
-        return reject_connection(std::move(socket), client, rules->busy_reply);
+        return reject_connection(*rules, std::move(socket), client, rules->busy_reply, "sessions");
     }
     auto connection = Connection::create(worker_, rules, std::move(socket), std::move(client));
     if (!connection) return worker_.client_limits.release(network);
@@ -105,16 +106,27 @@ bool Sessions::make_room_for(const Rules& rules, const Client& newcomer) {
 }
 
 // Always sends a reply.
-void Sessions::reject_connection(common::Fd socket, const Client& client, const smtp::Reply& reply,
-                                 std::string_view limit) {
+void Sessions::reject_connection(const Rules& rules, common::Fd socket, const Client& client, const smtp::Reply& reply,
+                                 std::string_view limit, std::string_view exceeded) {
     count_reject(worker_.metrics, smtp::Verb::connect, reply);
+    worker_.door->record(limit.empty() ? DoorEvents::Kind::rejected : DoorEvents::Kind::limit_hit,
+                         common::Loop::now().monotonic, [&](DoorEvents::Event& event) {
+                             event.listener = rules.listener.name;
+                             event.client_name = client.name;
+                             event.client_address = client.address_text;
+                             event.stage = smtp::lowered(name_of(smtp::Verb::connect));
+                             event.code = static_cast<std::uint32_t>(reply.code);
+                             event.status = reply.status.text();
+                             event.text = reply.text;
+                             event.rule = limit;
+                         });
     std::string line;
     reply.append_to(line);
     static_cast<void>(::send(socket.number(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
     const auto now = common::Loop::now().monotonic;
     if (now - last_rejection_log_ < 100ms) return; // a flood must not fill the log
     last_rejection_log_ = now;
-    if (!limit.empty()) return worker_.log.warning("{}", limit);
+    if (!exceeded.empty()) return worker_.log.warning("{}", exceeded);
     worker_.log.info("NOQUEUE: reject: CONNECT from {}: {}; proto=SMTP", client.peer(), reply.line());
 }
 

@@ -41,9 +41,10 @@ private:
                             const common::Endpoint& balancer);
     void admit(const std::shared_ptr<const Rules>& rules, common::Fd socket, Client client);
     bool make_room_for(const Rules& rules, const Client& newcomer);
-    // `limit`: for the log, where it is one that the client exceeds.
-    void reject_connection(common::Fd socket, const Client& client, const smtp::Reply& reply,
-                           std::string_view limit = {});
+    // `limit`: the key of the one that is exceeded, "" none is; `exceeded`: the same for the log, where it is the
+    // client's.
+    void reject_connection(const Rules& rules, common::Fd socket, const Client& client, const smtp::Reply& reply,
+                           std::string_view limit = {}, std::string_view exceeded = {});
     void gone(Connection& connection);
     void update_stress();
 

@@ -106,6 +106,7 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
     keys_.reconfigure(config.idempotency);
     checker_.clear_cache();
     worker_.lockouts.clear();
+    worker_.door->set_rate(config.history.enabled ? config.history.door_events_per_second : 0);
 }
 
 void Smtpd::configure_access(const config::Config& config) {

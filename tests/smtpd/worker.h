@@ -143,6 +143,8 @@ struct Worker {
                              static_cast<void>(submissions->send(answer));
                              return;
                          }
+                         if (const auto* event = std::get_if<proto::submission::DoorEvent>(&message))
+                             door.push_back(*event);
                          if (const auto* files = std::get_if<proto::submission::FilesInUse>(&message))
                              files_in_use = files->files;
                          const auto* told = std::get_if<proto::submission::Submitted>(&message);
@@ -254,6 +256,7 @@ struct Worker {
     std::atomic<std::size_t> heard = 0; // of those
     bool takes = true;
     std::vector<spool::QueueId> files_in_use; // as named on the last connection
+    std::vector<proto::submission::DoorEvent> door;
     std::vector<proto::submission::FlushDomain> wishes;
     proto::submission::DomainFlushed tried; // what all of them are answered
     int asked = 0;

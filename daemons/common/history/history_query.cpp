@@ -36,6 +36,7 @@ constexpr Word words[] = {
     {"text", Subject::text, "text"},
     {"by", Subject::member, "by"},
     {"host", Subject::host, ""},
+    {"client", Subject::client, ""},
     {"link", Subject::member, "link"},
     {"pool", Subject::member, "pool"},
     {"submitter", Subject::member, "submitter"},
@@ -91,10 +92,10 @@ std::string text_of_member(const json& event, std::string_view member) {
     return found->is_primitive() ? found->dump() : std::string();
 }
 
-std::vector<std::string> hosts_of(const json& event) {
-    const auto remote = event.find("remote");
-    if (remote == event.end() || !remote->is_object()) return {};
-    return {string_of(*remote, "host"), string_of(*remote, "address")};
+std::vector<std::string> names_in(const json& event, std::string_view member, std::string_view name) {
+    const auto peer = event.find(member);
+    if (peer == event.end() || !peer->is_object()) return {};
+    return {string_of(*peer, name), string_of(*peer, "address")};
 }
 
 bool has_sender(const json& event) { return string_of(event, "type").starts_with("message."); }
@@ -115,7 +116,8 @@ bool holds(const QueryTerm& term, const json& event) {
     case Subject::domain:
         return std::ranges::any_of(recipients_of(event),
                                    [&](const std::string& each) { return any(patterns, domain_of(each)); });
-    case Subject::host: return any_of_all(patterns, hosts_of(event));
+    case Subject::host: return any_of_all(patterns, names_in(event, "remote", "host"));
+    case Subject::client: return any_of_all(patterns, names_in(event, "client", "name"));
     case Subject::text: {
         const auto text = lowered(string_of(event, "text"));
         return std::ranges::any_of(patterns, [&](const std::string& part) { return text.find(part) != text.npos; });

@@ -26,6 +26,7 @@ enum class Subject : std::uint8_t {
     code,
     text,   // contained in the reply
     host,   // name or address of the remote server
+    client, // name or address of who connected here
     member, // the event's member of the word's own name
     meta,   // meta.NAME
 };

@@ -81,7 +81,69 @@ struct Acceptance {       // queue-manager → writers that serve clients: wheth
     static void fields(auto& m, auto& f) { f("obstacle", m.obstacle); }
 };
 
-using Message =
-    std::variant<Submitted, Taken, FilesInUse, FilesLeft, FlushDomain, DomainFlushed, WriterStatus, Acceptance>;
+// Writers that serve clients → queue-manager: what happened before there was a message, for the journal; not repeated.
+// Texts are as clients sent them, and cut at longest_door_text.
+struct DoorEvent {
+    enum class Kind : std::uint8_t {
+        rejected,        // a client, sender, recipient or message
+        auth_failed,     //
+        limit_hit,       // rejected, because of a limit
+        milter_rejected, // by a filter
+        duplicate,       // of an earlier message, by its idempotency key
+        last_ = duplicate,
+    };
+    Kind kind = Kind::rejected;
+    std::string listener, client_name, client_address, helo, protocol, user, mechanism;
+    std::string sender, recipient;
+    std::string id;    // of the message that was not accepted, if the log has it under one
+    std::string stage; // the command: "RCPT"
+    std::uint32_t code = 0;
+    std::string status, text;
+    std::string rule;          // what rejected it, or the limit: a key of the configuration
+    std::string key, first;    // duplicate: the key, the queue id of the first one
+    std::uint64_t sampled = 0; // as many of this kind were left out before this one
+    static void fields(auto& m, auto& f) {
+        f("kind", m.kind);
+        f("listener", m.listener);
+        f("client_name", m.client_name);
+        f("client_address", m.client_address);
+        f("helo", m.helo);
+        f("protocol", m.protocol);
+        f("user", m.user);
+        f("mechanism", m.mechanism);
+        f("sender", m.sender);
+        f("recipient", m.recipient);
+        f("id", m.id);
+        f("stage", m.stage);
+        f("code", m.code);
+        f("status", m.status);
+        f("text", m.text);
+        f("rule", m.rule);
+        f("key", m.key);
+        f("first", m.first);
+        f("sampled", m.sampled);
+    }
+};
+inline constexpr std::size_t longest_door_text = 1024;
+inline DoorEvent bounded(DoorEvent event) {
+    for (auto* text : {&event.listener, &event.client_name, &event.client_address, &event.helo, &event.protocol,
+                       &event.user, &event.mechanism, &event.sender, &event.recipient, &event.id, &event.stage,
+                       &event.status, &event.text, &event.rule, &event.key, &event.first})
+        if (text->size() > longest_door_text) text->resize(longest_door_text);
+    return event;
+}
+
+// The same → queue-manager: how many of them are left out; not repeated either.
+struct DoorEventsLost {
+    std::uint64_t sampled = 0; // they were more than the configured rate
+    std::uint64_t lost = 0;    // they could not be sent
+    static void fields(auto& m, auto& f) {
+        f("sampled", m.sampled);
+        f("lost", m.lost);
+    }
+};
+
+using Message = std::variant<Submitted, Taken, FilesInUse, FilesLeft, FlushDomain, DomainFlushed, WriterStatus,
+                             Acceptance, DoorEvent, DoorEventsLost>;
 
 } // namespace proto::submission

@@ -8,12 +8,29 @@
 #include "daemons/common/proto/submission.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "libspool/disk/commit_pool.h"
+#include "libspool/format/envelope.h"
 #include "libspool/message/reusable_files.h"
+#include <deque>
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
 namespace common {
+
+// `id`: which it would have had; `first`: of the message that it repeats.
+inline proto::submission::DoorEvent duplicate_event(const spool::Envelope& envelope, spool::QueueId id,
+                                                    spool::QueueId first) {
+    return {.client_name = envelope.client_name,
+            .client_address = envelope.client_address,
+            .helo = envelope.helo,
+            .protocol = envelope.protocol,
+            .user = envelope.sasl_user,
+            .sender = envelope.reverse_path,
+            .recipient = envelope.recipients.empty() ? std::string() : envelope.recipients.front().address,
+            .id = id.text(),
+            .key = envelope.idempotency_key,
+            .first = first.text()};
+}
 
 class SubmissionQueue {
 public:
@@ -27,13 +44,17 @@ public:
                               repeat_status();
                               send_files_in_use();
                               send_all();
+                              send_duplicates();
                           },
                           [this](const std::string&) {
                               mark_unsent();
                               if (on_acceptance_) on_acceptance_("");
                               while (!tries_.empty()) tried(tries_.begin()->first, nullptr);
                           },
-                          [this] { send_all(); }}) {}
+                          [this] {
+                              send_all();
+                              send_duplicates();
+                          }}) {}
 
     // `envelope`: the encoded envelope, a hint; may be empty.
     void submit(const spool::DurableReceipt& receipt, const std::string& envelope) {
@@ -55,6 +76,21 @@ public:
         if (queue_manager_.up()) static_cast<void>(queue_manager_.send(proto::submission::WriterStatus{obstacle_}));
     }
 
+    // For the journal. False: it is lost.
+    template <class Event> bool tell(const Event& event) {
+        return queue_manager_.up() && !queue_manager_.congested() && accepted(queue_manager_.send(event));
+    }
+    // A message was not accepted because it is a duplicate: told as soon as the queue-manager is connected.
+    void tell_of_duplicate(proto::submission::DoorEvent event) {
+        event.kind = proto::submission::DoorEvent::Kind::duplicate;
+        if (duplicates_.size() == most_duplicates) {
+            duplicates_.pop_front();
+            ++duplicates_lost_;
+        }
+        duplicates_.push_back(proto::submission::bounded(std::move(event)));
+        send_duplicates();
+    }
+
     // Null: the queue-manager is not connected, or was lost before it answered. Called once, from the loop, unless
     // cancelled.
     using TryDone = std::function<void(const proto::submission::DomainFlushed*)>;
@@ -73,6 +109,14 @@ public:
     void on_empty(std::function<void()> empty) { on_empty_ = std::move(empty); }
 
 private:
+    static constexpr std::size_t most_duplicates = 1000; // that wait for the queue-manager
+    static bool accepted(bool sent) { return sent; }
+    static bool accepted(ipc::SendResult sent) { return sent == ipc::SendResult::yes; }
+    void send_duplicates() {
+        for (; !duplicates_.empty() && tell(duplicates_.front()); duplicates_.pop_front()) {
+        }
+        if (duplicates_lost_ > 0 && tell(proto::submission::DoorEventsLost{0, duplicates_lost_})) duplicates_lost_ = 0;
+    }
     struct Entry {
         std::uint64_t size = 0;
         spool::QueueId reused_file = {};
@@ -132,6 +176,8 @@ private:
     Loop& loop_;
     std::unordered_map<std::uint64_t, TryDone> tries_;
     std::uint64_t last_request_ = 0;
+    std::deque<proto::submission::DoorEvent> duplicates_;
+    std::uint64_t duplicates_lost_ = 0;
     ipc::Connector<proto::submission::Message> queue_manager_;
 };
 

@@ -76,8 +76,13 @@ void MessageWriters::handle(std::uint8_t slot, proto::submission::Message&& mess
         flush(slot, *request);
     else if (auto* status = std::get_if<proto::submission::WriterStatus>(&message))
         writers_[slot].obstacle = smtp::printable(status->obstacle, 500);
+    else if (auto* event = std::get_if<proto::submission::DoorEvent>(&message))
+        deps_.events.record(*event);
+    else if (auto* lost = std::get_if<proto::submission::DoorEventsLost>(&message))
+        deps_.events.record(*lost);
     else
-        writers_[slot].channel->fail("unexpected message: expected Submitted, FilesInUse, FlushDomain or WriterStatus");
+        writers_[slot].channel->fail("unexpected message: expected Submitted, FilesInUse, FlushDomain, WriterStatus, "
+                                     "DoorEvent or DoorEventsLost");
 }
 
 void MessageWriters::submitted(std::uint8_t slot, const proto::submission::Submitted& message) {

@@ -8,6 +8,7 @@
 #include "daemons/common/runtime/loop.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/message_intake.h"
+#include "daemons/queue-manager/events/door_events.h"
 #include "daemons/queue-manager/spool/spool_scanner.h"
 #include "libspool/store/store.h"
 #include <cstdint>
@@ -27,6 +28,7 @@ public:
         MessageIntake& intake;
         SpoolScanner& scanner;
         spool::Store& store;
+        DoorEvents& events;
         std::function<bool()> delivering; // delivery as a whole is not stopped
     };
     explicit MessageWriters(Dependencies dependencies);

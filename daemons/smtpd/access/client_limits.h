@@ -4,6 +4,7 @@
 #include "libsmtp/text/time_types.h"
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 namespace smtpd {
@@ -31,5 +32,10 @@ private:
     std::unordered_map<std::string, Count> counts_;
     smtp::Monotonic last_sweep_;
 };
+
+// The limit that it exceeds: a key of the configuration.
+constexpr std::string_view key_of(ClientLimits::Admission admission) {
+    return admission == ClientLimits::Admission::too_many_sessions ? "sessions_per_network" : "connections_per_minute";
+}
 
 } // namespace smtpd

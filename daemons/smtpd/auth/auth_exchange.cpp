@@ -19,6 +19,8 @@ std::optional<Reply> too_many_connections_of(const std::string& user, const Rule
         421, {4, 7, 0}, rules.normal.hostname + " Error: too many connections of user " + smtp::printable(user, 100)};
 }
 
+static Reply failure_reply() { return {535, {5, 7, 8}, "Error: authentication failed"}; }
+
 // If many users share one address, they can only be locked out individually.
 static Lockouts::Limits lockout_limits(const Settings& all, const Client& client) {
     const auto& settings = all.auth;
@@ -29,10 +31,10 @@ static Lockouts::Limits lockout_limits(const Settings& all, const Client& client
 }
 
 AuthExchange::AuthExchange(Services services, const Rules& rules, const Client& client, common::LogContext log,
-                           Answered answered)
+                           Answered answered, Failed failed)
     : services_(std::move(services)), rules_(rules), client_(client), log_(log), answered_(std::move(answered)),
-      delay_(services_.deadlines,
-             [this] { finish({AnswerKind::failure, {535, {5, 7, 8}, "Error: authentication failed"}}); }) {}
+      failed_(std::move(failed)),
+      delay_(services_.deadlines, [this] { finish({AnswerKind::failure, failure_reply()}); }) {}
 
 std::unique_ptr<Authentication> AuthExchange::make_authentication(const tls::Session* tls) {
     const auto& settings = rules_.config->auth;
@@ -57,7 +59,7 @@ void AuthExchange::start(std::string mechanism, const smtp::Secret* initial, con
     mechanism_ = std::move(mechanism);
     const auto left = services_.lockouts.network_locked_for(client_.network, lockout_limits(*rules_.config, client_),
                                                             common::Loop::now().monotonic);
-    if (left) return reject_locked_out("from your network", *left);
+    if (left) return reject_locked_out(locked_out_reply("from your network", *left));
     authentication_ = make_authentication(tls);
     authentication_->start(mechanism_, initial, on_step());
 }
@@ -80,26 +82,31 @@ void AuthExchange::take(const AuthStep& step) {
     if (step.kind == Step::success || step.kind == Step::failure || step.kind == Step::locked_out) {
         if (const auto left = user_locked_for(step.user)) {
             count(common::AuthResult::failed);
-            log_failure(step, "locked out");
-            return reject_locked_out("of this user from your network", *left);
+            auto reply = locked_out_reply("of this user from your network", *left);
+            report_failure(step, "locked out", reply);
+            return reject_locked_out(std::move(reply));
         }
     }
     switch (step.kind) {
     case Step::challenge: return answered_({AnswerKind::challenge, {334, {}, step.text}});
     case Step::success: return take_success(step);
-    case Step::malformed:
+    case Step::malformed: {
+        const Reply reply{501, {5, 5, 2}, "Error: malformed authentication response"};
         count(common::AuthResult::failed);
-        log_failure(step, step.text);
-        return finish({AnswerKind::failure, {501, {5, 5, 2}, "Error: malformed authentication response"}});
-    case Step::unavailable:
+        report_failure(step, step.text, reply);
+        return finish({AnswerKind::failure, reply});
+    }
+    case Step::unavailable: {
+        const Reply reply{454, {4, 7, 0}, "Temporary authentication failure"};
         count(common::AuthResult::unavailable);
-        log_failure(step, step.text);
-        return finish({AnswerKind::failure, {454, {4, 7, 0}, "Temporary authentication failure"}});
+        report_failure(step, step.text, reply);
+        return finish({AnswerKind::failure, reply});
+    }
     case Step::locked_out: // since just now
     case Step::failure: {
         count(common::AuthResult::failed);
         const auto now = common::Loop::now().monotonic;
-        log_failure(step, step.text);
+        report_failure(step, step.text, failure_reply());
         record_failure(step.user);
         delay_.set(now + rules_.config->auth.failure_delay); // guessing costs time; no other client waits
         return;
@@ -109,13 +116,14 @@ void AuthExchange::take(const AuthStep& step) {
 
 void AuthExchange::take_success(const AuthStep& step) {
     if (auto over = too_many_connections_of(step.user, rules_, services_.rates))
-        return finish({AnswerKind::rejection, *std::move(over)});
+        return finish({AnswerKind::rejection, *std::move(over), {}, user_connections_key});
     services_.metrics.count(common::MetricId::authentications, common::AuthResult::succeeded);
     services_.lockouts.record_success(client_.network, step.user);
     finish({AnswerKind::success, {235, {2, 7, 0}, "Authentication successful"}, smtp::printable(step.user, 255)});
 }
 
-void AuthExchange::log_failure(const AuthStep& step, std::string_view why) {
+void AuthExchange::report_failure(const AuthStep& step, std::string_view why, const Reply& reply) {
+    failed_(step.user, why, reply);
     log_.warning("{}: SASL {} authentication failed: {}{}{}", client_.peer(), mechanism_, smtp::printable(why, 200),
                  step.user.empty() ? "" : ", sasl_username=", smtp::printable(step.user, 255));
 }
@@ -137,13 +145,16 @@ void AuthExchange::record_failure(const std::string& user) {
 }
 
 // `whom`: "from your network", "of this user from your network".
-void AuthExchange::reject_locked_out(std::string_view whom, smtp::Duration left) {
+Reply AuthExchange::locked_out_reply(std::string_view whom, smtp::Duration left) const {
     const auto minutes = std::chrono::ceil<std::chrono::minutes>(left).count();
-    finish({AnswerKind::rejection,
-            {421,
-             {4, 7, 0},
-             fmt::format("{} Error: too many failed authentications {}, try again in {} min", rules_.normal.hostname,
-                         whom, minutes)}});
+    return {421,
+            {4, 7, 0},
+            fmt::format("{} Error: too many failed authentications {}, try again in {} min", rules_.normal.hostname,
+                        whom, minutes)};
+}
+
+void AuthExchange::reject_locked_out(Reply reply) {
+    finish({AnswerKind::rejection, std::move(reply), {}, "auth.failures_per_network"});
 }
 
 // The exchange is over; its object may be the one that is calling.

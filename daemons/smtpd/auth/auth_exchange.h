@@ -21,6 +21,7 @@
 
 namespace smtpd {
 
+inline constexpr std::string_view user_connections_key = "user_connections_per_minute"; // in the configuration
 // Counts one more connection of this user; the reply if it exceeds the limit. An empty name has no limit.
 std::optional<smtp::Reply> too_many_connections_of(const std::string& user, const Rules& rules,
                                                    common::RateLimiter& rates);
@@ -46,13 +47,16 @@ public:
         Kind kind = Kind::failure;
         smtp::Reply reply;
         std::string user = {};
+        std::string_view limit = {}; // rejection: the key of the limit that is exceeded; "" none is
     };
     // Once for each start() and respond(), perhaps at once; may call them.
     using Answered = std::function<void(const Answer&)>;
+    // A failure, as it is found: `user` as the client sent it, "" not known; `reply`: which is given, perhaps later.
+    using Failed = std::function<void(std::string_view user, std::string_view why, const smtp::Reply& reply)>;
 
     // `rules` and `client` outlive it; `client` is the one that is speaking now.
-    AuthExchange(Services services, const Rules& rules, const Client& client, common::LogContext log,
-                 Answered answered);
+    AuthExchange(Services services, const Rules& rules, const Client& client, common::LogContext log, Answered answered,
+                 Failed failed);
     AuthExchange(const AuthExchange&) = delete;
 
     // `initial`: base64, null if there is none. `tls`: null in plain text; outlives the exchange.
@@ -67,9 +71,10 @@ private:
     Authentication::Done on_step();
     void take(const AuthStep& step);
     void take_success(const AuthStep& step);
-    void log_failure(const AuthStep& step, std::string_view why);
+    void report_failure(const AuthStep& step, std::string_view why, const smtp::Reply& reply);
     void record_failure(const std::string& user);
-    void reject_locked_out(std::string_view whom, smtp::Duration left);
+    smtp::Reply locked_out_reply(std::string_view whom, smtp::Duration left) const;
+    void reject_locked_out(smtp::Reply reply);
     void finish(const Answer& answer);
 
     Services services_;
@@ -77,6 +82,7 @@ private:
     const Client& client_;
     common::LogContext log_;
     Answered answered_;
+    Failed failed_;
     std::unique_ptr<Authentication> authentication_; // the exchange in progress
     std::string mechanism_;
     common::Deadline delay_; // of a refusal

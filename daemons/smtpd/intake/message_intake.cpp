@@ -195,8 +195,12 @@ void MessageIntake::claim_key(std::function<void(const std::optional<Ended>&)> d
                          [this, decided = std::move(decided)](common::idempotency::Decision decision) {
                              reservation_ = std::move(decision.hold);
                              if (reservation_) return decided({});
-                             if (decision.duplicate_of)
+                             if (decision.duplicate_of) {
                                  log_.info("{}: {}", id_text_, decision.duplicate_text(envelope_.idempotency_key));
+                                 auto event = common::duplicate_event(envelope_, id_, *decision.duplicate_of);
+                                 event.listener = rules_.listener.name;
+                                 services_.submission_queue.tell_of_duplicate(std::move(event));
+                             }
                              decided(Ended{decision.reply, decision.duplicate_of.has_value()});
                          });
 }

@@ -59,6 +59,8 @@ bool PolicyChain::combine(PolicyVerdict verdict) {
     if (verdict.kind != PolicyVerdict::Kind::reject) return false;
     combined_.reply = std::move(verdict.reply);
     combined_.by = verdict.by;
+    combined_.rule = std::move(verdict.rule);
+    combined_.by_limit = verdict.by_limit;
     return true;
 }
 

@@ -68,6 +68,8 @@ struct PolicyVerdict {
     std::string discard;                       // not empty: accept and discard it, and why
     std::string warning;                       // for the log
     std::vector<LogNote> notes;                // for the log, where warning, hold and discard do not cover it
+    std::string rule;                          // reject: what rejects, or the limit
+    bool by_limit = false;                     // reject: `rule` is a key of the configuration that limits something
 
     static PolicyVerdict rejection(smtp::Reply reply) {
         PolicyVerdict verdict;

@@ -135,6 +135,7 @@ PolicyVerdict AccessControl::verdict() {
     if (decision.rejection) {
         verdict.kind = PolicyVerdict::Kind::reject;
         verdict.reply = *std::move(decision.rejection);
+        verdict.rule = "access";
         return verdict;
     }
     holds_ = holds_ || !decision.hold.empty();

@@ -18,30 +18,37 @@ public:
 
     std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done) override {
         if (stage == Stage::mail)
-            return judge("m", context, limits_.messages_per_minute, limits_.user_messages_per_hour,
-                         "too many messages");
+            return judge("m", context, {limits_.messages_per_minute, "messages_per_minute"},
+                         {limits_.user_messages_per_hour, "user_messages_per_hour"}, "too many messages");
         if (stage == Stage::rcpt)
-            return judge("r", context, limits_.recipients_per_minute, limits_.user_recipients_per_hour,
-                         "too many recipients");
+            return judge("r", context, {limits_.recipients_per_minute, "recipients_per_minute"},
+                         {limits_.user_recipients_per_hour, "user_recipients_per_hour"}, "too many recipients");
         return PolicyVerdict{};
     }
 
 private:
-    PolicyVerdict judge(std::string_view what, const PolicyContext& context, std::uint32_t of_network,
-                        std::uint32_t of_user, std::string_view complaint) {
+    struct Limit {
+        std::uint32_t value;
+        std::string_view key; // in the configuration
+    };
+    PolicyVerdict judge(std::string_view what, const PolicyContext& context, Limit of_network, Limit of_user,
+                        std::string_view complaint) {
         const auto now = common::Loop::now().monotonic;
         const auto key = [&](std::string_view whose, std::string_view name) {
             return fmt::format("{}{}{} {}", what, whose, context.listener, name);
         };
-        const auto refusal = [&](std::string_view whose) {
-            return PolicyVerdict::rejection({450, {4, 7, 1}, fmt::format("Error: {} {}", complaint, whose)});
+        const auto refusal = [&](const Limit& limit, std::string_view whose) {
+            auto verdict = PolicyVerdict::rejection({450, {4, 7, 1}, fmt::format("Error: {} {}", complaint, whose)});
+            verdict.rule = limit.key;
+            verdict.by_limit = true;
+            return verdict;
         };
         if (!context.sasl_user.empty()) {
-            if (rates_.take(key("u", context.sasl_user), of_user, 1h, now)) return {};
-            return refusal("from user " + smtp::printable(context.sasl_user, 100));
+            if (rates_.take(key("u", context.sasl_user), of_user.value, 1h, now)) return {};
+            return refusal(of_user, "from user " + smtp::printable(context.sasl_user, 100));
         }
-        if (trusted_ || rates_.take(key("n", context.client.network), of_network, 1min, now)) return {};
-        return refusal("from " + context.client.network);
+        if (trusted_ || rates_.take(key("n", context.client.network), of_network.value, 1min, now)) return {};
+        return refusal(of_network, "from " + context.client.network);
     }
     common::RateLimiter& rates_;
     config::ClientLimits limits_;
@@ -117,10 +124,12 @@ private:
     }
     PolicyVerdict current_verdict() const {
         if (sum_ < static_cast<std::int64_t>(threshold_)) return {};
-        return PolicyVerdict::rejection({554,
-                                         {5, 7, 1},
-                                         fmt::format("Service unavailable; Client host [{}] blocked using {}",
-                                                     context_->client.address_text, named_by_)});
+        auto verdict = PolicyVerdict::rejection({554,
+                                                 {5, 7, 1},
+                                                 fmt::format("Service unavailable; Client host [{}] blocked using {}",
+                                                             context_->client.address_text, named_by_)});
+        verdict.rule = "dns_list " + named_by_;
+        return verdict;
     }
 
     std::shared_ptr<dns::Resolver> resolver_;
@@ -149,7 +158,9 @@ public:
         question_ = client_.ask(policy_request(stage, context),
                                 [this, stage, &context, done = std::move(done)](std::optional<std::string> action) {
                                     question_ = 0;
-                                    done(judge(std::move(action), stage, context));
+                                    auto verdict = judge(std::move(action), stage, context);
+                                    verdict.rule = "policy " + client_.service().name;
+                                    done(std::move(verdict));
                                 });
         return {};
     }
@@ -199,6 +210,7 @@ private:
         for (const auto& trouble : judged.warnings) log_.warning("{}", trouble);
         PolicyVerdict verdict;
         verdict.by = PolicySource::header_check;
+        verdict.rule = "header_checks";
         if (judged.refusal) {
             verdict.kind = PolicyVerdict::Kind::reject;
             verdict.reply = *std::move(judged.refusal);
@@ -222,13 +234,14 @@ public:
     MilterCheck(common::Loop& loop, common::Log& log, std::shared_ptr<PolicySources> policy_sources,
                 const config::Milter& settings)
         : sources_(std::move(policy_sources)),
-          client_(loop, log, settings, milter::service_status_of(settings, sources_->problems)) {}
+          client_(loop, log, settings, milter::service_status_of(settings, sources_->problems)),
+          rule_("milter " + settings.name) {}
     bool asked_after_permit() const override { return true; }
     void transaction_over() override { client_.transaction_over(); }
 
     std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
         auto word =
-            client_.ask(event_of(stage, context), [stage, done = std::move(done)](const milter::Response& late) {
+            client_.ask(event_of(stage, context), [this, stage, done = std::move(done)](const milter::Response& late) {
                 done(verdict_of(stage, late));
             });
         if (!word) return {};
@@ -236,7 +249,7 @@ public:
     }
 
 private:
-    static PolicyVerdict verdict_of(Stage stage, const milter::Response& word) {
+    PolicyVerdict verdict_of(Stage stage, const milter::Response& word) const {
         PolicyVerdict verdict;
         verdict.by = PolicySource::milter;
         verdict.hold = word.changes.quarantine;
@@ -247,6 +260,7 @@ private:
         if (stage == Stage::connect) reply.code = reply.permanent() ? 554 : 421; // RFC 5321, 3.1
         verdict.kind = PolicyVerdict::Kind::reject;
         verdict.reply = std::move(reply);
+        verdict.rule = rule_;
         return verdict;
     }
 
@@ -273,6 +287,7 @@ private:
 
     std::shared_ptr<PolicySources> sources_;
     milter::Client client_;
+    std::string rule_;
 };
 
 bool concerns(const std::vector<std::string>& listeners, const config::Listener& listener) {

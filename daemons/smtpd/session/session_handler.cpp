@@ -20,7 +20,7 @@ SessionHandler::SessionHandler(WorkerContext& worker, const Rules& rules, smtp::
                                Driver& driver)
     : worker_(worker), rules_(rules), session_(session), driver_(driver), client_(std::move(client)), peer_(client_),
       counted_network_(client_.network), number_(worker.next_session()),
-      log_(worker.log, worker.metrics, number_, session, client_) {
+      log_(worker.log, worker.metrics, *worker.door, rules.listener.name, number_, session, client_) {
     // By the connection's own address, not by a client it describes; so it may describe one after the other.
     session_.grant({common::contains(rules_.listener.xclient_networks, peer_.address),
                     common::contains(rules_.listener.xforward_networks, peer_.address),
@@ -41,10 +41,10 @@ void SessionHandler::answer(const Reply& reply) {
     session_.answer(reply, common::Loop::now().monotonic, reply.code == 521 ? close : proceed); // RFC 7504
 }
 
-void SessionHandler::reject(Verb command, const Reply& reply, std::string_view to) {
+void SessionHandler::reject(Verb command, const Reply& reply, std::string_view to, const Rejector& rejector) {
     const bool of_mail = command == Verb::mail || command == Verb::rcpt || command == Verb::end_of_message;
     const Reply said = of_mail ? with_soft_bounce(reply, rules_) : reply;
-    log_.rejected_unless_protocol_error(command, said, message_.get(), to);
+    log_.rejected_unless_protocol_error(command, said, message_.get(), to, rejector);
     answer(said);
 }
 
@@ -78,6 +78,7 @@ void SessionHandler::greet() {
     if (admission_ != ClientLimits::Admission::admitted) {
         const auto& reply = rules_.rejection_reply(admission_);
         count_reject(worker_.metrics, Verb::connect, reply);
+        log_.record(Verb::connect, reply, nullptr, {}, {.rule = key_of(admission_), .limit = true});
         log_.lines().warning("{}", rules_.limit_exceeded_text(admission_, client_.peer()));
         return answer(reply);
     }
@@ -166,7 +167,10 @@ void SessionHandler::on(smtp::event::Auth& auth) {
         auth_ = std::make_unique<AuthExchange>(
             AuthExchange::Services{worker_.loop, worker_.deadlines, worker_.metrics, worker_.lockouts, worker_.rates,
                                    worker_.auth_limiter},
-            rules_, client_, log_.lines(), [this](const AuthExchange::Answer& answer) { authenticated(answer); });
+            rules_, client_, log_.lines(), [this](const AuthExchange::Answer& answer) { authenticated(answer); },
+            [this](std::string_view user, std::string_view why, const Reply& reply) {
+                log_.authentication_failed(auth_->mechanism(), user, why, reply);
+            });
     auth_->start(std::move(auth.mechanism), auth.initial ? &*auth.initial : nullptr, tls_);
 }
 
@@ -179,7 +183,7 @@ void SessionHandler::authenticated(const AuthExchange::Answer& step) {
         client_.auth_method = auth_->mechanism();
     }
     if (step.kind == Kind::rejection)
-        reject(Verb::auth, step.reply);
+        reject(Verb::auth, step.reply, {}, {.rule = step.limit, .limit = !step.limit.empty()});
     else
         answer(step.reply);
     driver_.resume();
@@ -194,7 +198,7 @@ void SessionHandler::on(smtp::event::Xclient& xclient) {
     auto client = apply_xclient(client_, xclient.attributes);
     if (!client) return reject(Verb::xclient, client.error());
     if (const auto over = too_many_connections_of(client->user, rules_, worker_.rates))
-        return reject(Verb::xclient, *over);
+        return reject(Verb::xclient, *over, {}, {.rule = user_connections_key, .limit = true});
     client_ = *std::move(client);
     named_by_proxy_ = xclient.attributes.name || !xclient.attributes.address;
     if (name_lookup_) worker_.loop.defer([gone = std::shared_ptr(std::move(name_lookup_))] {}); // it may be the caller
@@ -280,8 +284,11 @@ void SessionHandler::apply_verdict(Stage stage, const PolicyVerdict& verdict, co
     for (const auto& note : verdict.notes) log_.note(command, note, message_.get(), to);
     if (verdict.kind == PolicyVerdict::Kind::reject) {
         const Reply said = with_soft_bounce(verdict.reply, rules_);
-        if (verdict.by != PolicySource::header_check) // its note has it
-            log_.rejected(command, said, message_.get(), to, verdict.by);
+        const Rejector rejector{verdict.by, verdict.rule, verdict.by_limit};
+        if (verdict.by != PolicySource::header_check)
+            log_.rejected(command, said, message_.get(), to, rejector);
+        else // its note is the line
+            log_.record(command, said, message_.get(), to, rejector);
         answer(said);
         if (stage == Stage::mail || stage == Stage::end_of_data) end_transaction();
         return;
@@ -472,7 +479,7 @@ void SessionHandler::on(smtp::event::Etrn& etrn) {
     if (!may) return reject(Verb::etrn, etrn_not_allowed(etrn.name));
     const auto now = common::Loop::now().monotonic;
     if (!worker_.rates.take("e" + client_.network, rules_.config->smtpd.etrn_per_hour, 1h, now))
-        return reject(Verb::etrn, etrn_too_often(etrn.name));
+        return reject(Verb::etrn, etrn_too_often(etrn.name), {}, {.rule = "etrn_per_hour", .limit = true});
     flush_request_ = worker_.submission_queue.try_now(
         etrn.name, etrn.scope == smtp::event::Etrn::Scope::with_subdomains,
         [this, node = etrn.name](const proto::submission::DomainFlushed* flushed) {

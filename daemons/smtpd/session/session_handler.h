@@ -84,7 +84,7 @@ private:
 
     void answer(const smtp::Reply& reply);
     // With its "reject:" line in the log.
-    void reject(smtp::Verb command, const smtp::Reply& reply, std::string_view to = {});
+    void reject(smtp::Verb command, const smtp::Reply& reply, std::string_view to = {}, const Rejector& rejector = {});
     void answer_or_reject(smtp::Verb command, const smtp::Reply& reply);
 
     void greet();

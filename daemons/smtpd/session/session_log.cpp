@@ -25,9 +25,56 @@ common::LogContext SessionLog::lines_of(PolicySource by, Verb command) const {
     return whole && !by_session ? lines_of_message() : lines();
 }
 
+// ---- events ----
+
+void SessionLog::describe(DoorEvents::Event& event, const Reply& reply) const {
+    event.listener = listener_;
+    event.client_name = client_.name;
+    event.client_address = client_.address_text;
+    event.helo = session_.helo();
+    event.protocol = session_.protocol();
+    event.user = client_.user;
+    event.code = static_cast<std::uint32_t>(reply.code);
+    event.status = reply.status.text();
+    event.text = reply.text;
+}
+
+void SessionLog::record(Verb command, const Reply& reply, const MessageIntake* message, std::string_view to,
+                        const Rejector& rejector) {
+    using Kind = DoorEvents::Kind;
+    const auto kind = rejector.limit                        ? Kind::limit_hit
+                      : rejector.by == PolicySource::milter ? Kind::milter_rejected
+                                                            : Kind::rejected;
+    events_.record(kind, common::Loop::now().monotonic, [&](DoorEvents::Event& event) {
+        describe(event, reply);
+        event.stage = smtp::lowered(name_of(command));
+        event.rule = rejector.rule;
+        event.recipient = to;
+        if (!message) return;
+        const auto& envelope = message->envelope();
+        event.sender = envelope.reverse_path;
+        if (message->has_begun()) event.id = message->id_text();
+        if (to.empty() && envelope.recipients.size() == 1) event.recipient = envelope.recipients.front().address;
+    });
+}
+
+void SessionLog::authentication_failed(std::string_view mechanism, std::string_view user, std::string_view why,
+                                       const Reply& reply) {
+    events_.record(DoorEvents::Kind::auth_failed, common::Loop::now().monotonic, [&](DoorEvents::Event& event) {
+        describe(event, reply);
+        event.user = user;
+        event.mechanism = mechanism;
+        event.text = why;
+    });
+}
+
+// ---- lines ----
+
 void SessionLog::rejected(Verb command, const Reply& reply, const MessageIntake* message, std::string_view to,
-                          PolicySource by) {
+                          const Rejector& rejector) {
+    const auto by = rejector.by;
     count_reject(metrics_, command, reply);
+    record(command, reply, message, to, rejector);
     lines_of(by, command)
         .info("{}: {}reject: {} from {}: {}; {}",
               message && message->has_begun() ? std::string_view(message->id_text()) : "NOQUEUE",
@@ -42,8 +89,8 @@ static bool breaks_protocol(const Reply& reply) {
 }
 
 void SessionLog::rejected_unless_protocol_error(Verb command, const Reply& reply, const MessageIntake* message,
-                                                std::string_view to) {
-    if (!breaks_protocol(reply)) return rejected(command, reply, message, to);
+                                                std::string_view to, const Rejector& rejector) {
+    if (!breaks_protocol(reply)) return rejected(command, reply, message, to, rejector);
     count_reject(metrics_, command, reply);
     if (reply == last_refusal_) return;
     last_refusal_ = reply;
@@ -54,7 +101,9 @@ void SessionLog::rejected_unless_protocol_error(Verb command, const Reply& reply
 
 void SessionLog::refused_by_session(smtp::event::Refused& refused, const MessageIntake* message) {
     if (refused.reply == last_refusal_) return;
-    rejected_unless_protocol_error(refused.command, refused.reply, message, {});
+    const bool too_many = refused.command == Verb::rcpt && refused.reply.code == 452;
+    rejected_unless_protocol_error(refused.command, refused.reply, message, {},
+                                   too_many ? Rejector{.rule = "recipients", .limit = true} : Rejector());
     last_refusal_ = std::move(refused.reply);
 }
 

@@ -9,6 +9,7 @@
 #include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/submission/submission_queue.h"
 #include "daemons/smtpd/access/client_limits.h"
+#include "daemons/smtpd/access/door_events.h"
 #include "daemons/smtpd/auth/authentication.h"
 #include "daemons/smtpd/auth/lockouts.h"
 #include "daemons/smtpd/intake/date_text.h"
@@ -42,6 +43,7 @@ struct WorkerContext {
     std::shared_ptr<ConcurrencyLimiter> auth_limiter = std::make_shared<ConcurrencyLimiter>();
     common::RateLimiter rates = {};
     std::shared_ptr<PolicySources> policy_sources = {}; // of the current configuration
+    std::unique_ptr<DoorEvents> door = std::make_unique<DoorEvents>(loop, submission_queue);
     // The connection is over; it is destroyed at the end of the turn.
     std::function<void(Connection&)> gone = {};
 

@@ -174,3 +174,15 @@ TEST_CASE("the filter on bytes rules out lines that cannot match") {
     CHECK_FALSE(history::LineFilter(query({"bob@remote.example", "class=nosuch"})).may_match(lower));
     CHECK(history::LineFilter(query({"recipient=*"})).may_match(lower));
 }
+
+TEST_CASE("a client, by its name or address") {
+    const auto rejected = json::parse(
+        R"({"type":"session.rejected","client":{"name":"mail.evil.example","address":"192.0.2.66"},"code":550})");
+    for (const auto* word : {"client=192.0.2.66", "client=192.0.2.*", "client=MAIL.evil.example", "type=rejected"}) {
+        CAPTURE(word);
+        CHECK(matches({word}, rejected));
+    }
+    CHECK_FALSE(matches({"client=192.0.2.6"}, rejected));
+    CHECK_FALSE(matches({"host=192.0.2.66"}, rejected));
+    CHECK_FALSE(matches({"client=192.0.2.66"}, json::parse(R"({"type":"auth.failed","client":"192.0.2.66"})")));
+}

@@ -14,6 +14,7 @@ struct History {
     Duration sync = std::chrono::milliseconds(250); // how long a line may wait for stable storage
     Duration keep = 24h * 30;                       // older segments are removed; 0: none are
     std::uint64_t size = 10240 * MiB;               // beyond it the oldest are removed; 0: no limit
+    std::uint32_t door_events_per_second = 100;     // of each process that serves clients; 0: none
 
     std::string path(const std::string& spool) const { return directory.empty() ? spool + "/history" : directory; }
 };
