@@ -76,7 +76,7 @@ TEST_CASE("a hundred thousand messages arrive in order, congestion is seen and e
 TEST_CASE("a malformed message or frame closes that connection, with the reason, once") {
     using namespace std::string_literals;
     const std::pair<std::string, std::string> rows[] = {
-        {"\x01\x00\x00\x00\x09"s, "malformed message: unknown message"},
+        {"\x01\x00\x00\x00\x0a"s, "malformed message: unknown message"},
         {"\x02\x00\x00\x00\x01\x00"s, "malformed message: queue_id: not a queue id"},
         {"\x03\x00\x00\x00\x01\x07z"s, "malformed message: trailing bytes"},
         {"\x00\x00\x00\x00"s, "malformed frame"},

@@ -29,7 +29,7 @@ TEST_CASE("a message survives the wire, and no truncation or addition of it is a
 
 TEST_CASE("odd fields are named") {
     using namespace std::string_literals;
-    CHECK(ipc::decode<submission::Message>("\x09"s).error().why == "unknown message");
+    CHECK(ipc::decode<submission::Message>("\x0a"s).error().why == "unknown message");
     CHECK(ipc::decode<submission::Message>("\x01\x00"s).error().why == "queue_id: not a queue id");
     CHECK(ipc::decode<recipient_check::Message>("\x01\x05\x09\x00"s).error().why == "verdict: unknown value");
     CHECK(ipc::decode<delivery::Message>("\x00\x05\x01x\x02"s).error().why == "mx: not a yes or no");
