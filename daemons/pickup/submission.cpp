@@ -216,8 +216,8 @@ void Submission::write_rewritten() {
     scan_.feed(rewritten_);
     if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message is looping", "5.4.6");
     writer_->append(rewritten_);
-    if (fingerprint_) fingerprint_->feed(rewritten_);
     if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has no key
+    if (fingerprint_) fingerprint_->feed(rewritten_);
     rewritten_.clear();
 }
 
