@@ -35,7 +35,7 @@ Section section_for(History& s) {
             {"size", SizeKey{&s.size, 0, 1024 * 1024 * GiB},
              "Maximum size of the journal on disk. Beyond it the oldest segments are removed. 0: no limit.", ""},
             {"door_events_per_second", IntKey{&s.door_events_per_second, 0, 100'000},
-             "Events about clients, such as session.rejected and auth.failed, that each smtpd process records per "
+             "Events about clients, such as session.rejected, that each smtpd process records per "
              "second. Of more than that, only the number is recorded. 0: none are recorded.",
              ""},
         }};
