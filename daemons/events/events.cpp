@@ -31,7 +31,8 @@ spool::Result<std::unique_ptr<Events>> Events::create(common::DaemonContext& con
 
 Events::Events(common::DaemonContext& context)
     : context_(context), problems_(context.report_problem), hooks_(context, problems_),
-      timer_(context.loop, [this] { start_step(); }), step_ended_(context.loop, [this] { take(); }) {
+      erasure_control_(context.loop, [this] { start_step(); }), timer_(context.loop, [this] { start_step(); }),
+      step_ended_(context.loop, [this] { take(); }) {
     step_ended_.unref();
 }
 
@@ -40,21 +41,28 @@ Events::~Events() { give_up_ = true; }
 void Events::reconfigure(common::DaemonConfig daemon_config) {
     const auto& history = daemon_config.config.history;
     const auto path = history.path(daemon_config.config.spool.directory);
-    if (path != path_) keeper_.reset();
+    if (path != path_) {
+        keeper_.reset();
+        erasures_ = std::make_shared<Erasures>();
+        erasure_control_.use(path, erasures_);
+    }
     path_ = path;
     limits_ = {.seconds = std::chrono::duration_cast<std::chrono::seconds>(history.keep).count(),
                .bytes = history.size};
     hooks_.reconfigure(daemon_config.config.hooks, path, daemon_config.config.smtp_client.tls_authorities,
                        daemon_config.secrets_as<proto::secrets::Hooks>());
     if (auto socket = daemon_config.take("hooks"); socket && !control_)
-        control_ = std::make_unique<HookControl>(context_, hooks_, std::move(socket), daemon_config.operators);
+        control_ = std::make_unique<HookControl>(context_, hooks_, std::move(socket), daemon_config.operators,
+                                                 [this](auto& server, const auto& request, const auto& body) {
+                                                     return erasure_control_.handle(server, request, body);
+                                                 });
     if (!step_.joinable()) timer_.start(0s);
 }
 
 void Events::start_step() {
     if (step_.joinable() || stopped_) return;
     if (!keeper_) {
-        auto opened = JournalKeeper::open(path_);
+        auto opened = JournalKeeper::open(path_, erasures_, hooks_.writing_dead_letters());
         if (!opened) return report_failure(opened.error());
         keeper_ = *std::move(opened);
     }
@@ -90,6 +98,12 @@ void Events::log(const KeeperReport& report) {
     case KeeperWork::drop_plain: context_.log.info("journal: segment sealed first={}", first); break;
     case KeeperWork::index:
         context_.log.info("journal: segment indexed first={} events={}", first, report.events);
+        break;
+    case KeeperWork::erase:
+        if (report.erased_all)
+            context_.log.info("journal: address erased through={}", first);
+        else if (report.events > 0)
+            context_.log.info("journal: address erased from segment first={} events={}", first, report.events);
         break;
     case KeeperWork::remove: context_.log.info("journal: segment removed first={} size={}", first, report.bytes); break;
     }

@@ -6,6 +6,7 @@
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/wake.h"
+#include "daemons/events/erasure_control.h"
 #include "daemons/events/hooks/hook_control.h"
 #include "daemons/events/hooks/hooks.h"
 #include "daemons/events/journal_keeper.h"
@@ -39,6 +40,8 @@ private:
     common::DaemonContext& context_;
     common::Problems problems_;
     Hooks hooks_;
+    std::shared_ptr<Erasures> erasures_; // of the journal in path_
+    ErasureControl erasure_control_;
     std::unique_ptr<HookControl> control_; // null before the first configuration
     std::string path_;
     KeepLimits limits_;

@@ -31,6 +31,7 @@ enum class KeeperWork : std::uint8_t {
     seal,       // compress it
     drop_plain, // it is sealed already
     index,
+    erase, // an address
 };
 
 struct KeeperStep {

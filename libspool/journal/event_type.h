@@ -36,7 +36,8 @@ enum class EventType : std::uint8_t {
     routes_reset,
     config_reloaded,
     journal_gap,
-    last_ = journal_gap,
+    journal_erased,
+    last_ = journal_erased,
 };
 
 constexpr std::string_view name_of(EventType type) {
@@ -68,7 +69,8 @@ constexpr std::string_view name_of(EventType type) {
                                           "pause.cleared",
                                           "routes.reset",
                                           "config.reloaded",
-                                          "journal.gap"};
+                                          "journal.gap",
+                                          "journal.erased"};
     return names[static_cast<std::size_t>(type)];
 }
 

@@ -137,7 +137,7 @@ void MessageEvents::record_lost_ends(QueueId id, const spool::MessageState& stat
         const auto& recipient = state.recipients[number];
         const auto end = OutcomeCounters::end_of(recipient);
         const auto& tail = journal_.tail();
-        if (end && tail.covers(time_of_end(id, state, recipient)) && !tail.has_end(id, recipient.address))
+        if (end && tail.covers(time_of_end(id, state, recipient)) && !journal_.has_end(id, recipient.address))
             ended_again(id, state, number, *end);
     }
 }
@@ -159,11 +159,11 @@ void MessageEvents::ended_again(QueueId id, const spool::MessageState& state, st
     });
 }
 
-void MessageEvents::found_finished(QueueId id, const spool::MessageState& state) {
-    if (!journal_.enabled()) return;
+MessageEvents::Result MessageEvents::found_finished(QueueId id, const spool::MessageState& state) {
+    if (!journal_.enabled()) return Result::reached;
     ends_.restore(id, state);
     record_lost_ends(id, state);
-    finish(id, spool::journal::facts_of(state.envelope));
+    return finish(id, spool::journal::facts_of(state.envelope));
 }
 
 void MessageEvents::expanded(QueueId id, spool::Location location, std::vector<Expansion> expansions) {
@@ -208,7 +208,7 @@ void MessageEvents::ended(const Done& done) {
 void MessageEvents::ended(const Done& done, const RecipientResult& result) {
     // An agent repeats a result to the next queue-manager: the last one may have recorded it.
     const bool repeated = done.connection == 0;
-    if (repeated && journal_.tail().has_end(done.queue_id, result.address)) return;
+    if (repeated && journal_.has_end(done.queue_id, result.address)) return;
     const bool failed = result.outcome == Outcome::failed;
     add(failed ? EventType::message_failed : EventType::message_delivered, done.queue_id, [&](JsonObject& event) {
         append(event, done.about);
@@ -293,27 +293,26 @@ void MessageEvents::reported(QueueId id, Numbers numbers, QueueId report) {
 
 // ---- the message ----
 
-void MessageEvents::finished(QueueId id, spool::Location location, const Done* report, Task then) {
-    if (!journal_.enabled()) return loader_.when_read(id, std::move(then));
+void MessageEvents::finished(QueueId id, spool::Location location, const Done* report, Finished then) {
+    if (!journal_.enabled())
+        return loader_.when_read(id, [then = std::move(then)]() mutable { then(Result::reached); });
     if (report != nullptr && report->about.known) {
-        if (!loader_.reading(id)) {
-            finish(id, report->about);
-            return then();
-        }
-        return loader_.when_read(id, [this, id, about = report->about, then = std::move(then)]() mutable {
-            finish(id, about);
-            then();
-        });
+        if (!loader_.reading(id)) return then(finish(id, report->about));
+        return loader_.when_read(
+            id, [this, id, about = report->about, then = std::move(then)]() mutable { then(finish(id, about)); });
     }
     with_file(id, location, [this, id, then = std::move(then)](const spool::MessageState* state) mutable {
-        finish(id, state != nullptr ? spool::journal::facts_of(state->envelope) : MessageFacts{});
-        loader_.when_read(id, std::move(then));
+        const auto result = finish(id, state != nullptr ? spool::journal::facts_of(state->envelope) : MessageFacts{});
+        loader_.when_read(id, [result, then = std::move(then)]() mutable { then(result); });
     });
 }
 
-void MessageEvents::finish(QueueId id, const MessageFacts& about) {
+MessageEvents::Result MessageEvents::finish(QueueId id, const MessageFacts& about) {
     const auto ends = ends_.take(id);
-    if (journal_.tail().finished.contains(id)) return; // before a crash, and before its file was removed
+    const auto count = [&](RecipientEnd end) { return ends[static_cast<std::size_t>(end)]; };
+    const auto result =
+        count(RecipientEnd::failed) + count(RecipientEnd::expired) > 0 ? Result::not_reached : Result::reached;
+    if (journal_.tail().finished.contains(id)) return result; // before a crash, and before its file was removed
     add(EventType::message_finished, id, [&](JsonObject& event) {
         append(event, about);
         event.object("counts", [&](JsonObject& counts) {
@@ -321,6 +320,7 @@ void MessageEvents::finish(QueueId id, const MessageFacts& about) {
         });
         event.seconds("total", common::Loop::now().wall - spool::time_of(id));
     });
+    return result;
 }
 
 void MessageEvents::removed(QueueId id, const MessageFacts& about, std::string_view who, std::string_view why) {

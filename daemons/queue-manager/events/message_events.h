@@ -21,7 +21,9 @@ namespace queue_manager {
 class MessageEvents {
 public:
     using Numbers = std::span<const std::uint32_t>; // of recipients
-    using Task = std::move_only_function<void()>;
+    // What became of the message, when all of it is recorded.
+    enum class Result : std::uint8_t { reached, not_reached }; // not: it failed or expired for some recipient
+    using Finished = std::move_only_function<void(Result)>;
 
     // Both outlive it.
     MessageEvents(Journal& journal, MessageLoader& loader) : journal_(journal), loader_(loader) {}
@@ -33,7 +35,7 @@ public:
     // It was found in the spool. What a crash may have prevented is recorded now: its acceptance, ends of recipients.
     void found(spool::QueueId id, spool::Location location, const spool::MessageState& state, std::uint64_t size);
     // It was found, and was finished before: it is removed now.
-    void found_finished(spool::QueueId id, const spool::MessageState& state);
+    Result found_finished(spool::QueueId id, const spool::MessageState& state);
     struct Expansion {
         std::string recipient;
         std::vector<std::string> into;
@@ -61,7 +63,7 @@ public:
 
     // Every recipient is accounted for: calls `then`, soon. `report`: of the agent whose result was the last; null:
     // none.
-    void finished(spool::QueueId id, spool::Location location, const proto::delivery::Done* report, Task then);
+    void finished(spool::QueueId id, spool::Location location, const proto::delivery::Done* report, Finished then);
     // By an operator, or because it is damaged. It does not come to a message.finished.
     void removed(spool::QueueId id, const spool::journal::MessageFacts& about, std::string_view who,
                  std::string_view why);
@@ -77,7 +79,7 @@ private:
     void accepted(spool::QueueId id, const spool::MessageState& state, std::uint64_t size, bool again);
     void record_lost_ends(spool::QueueId id, const spool::MessageState& state);
     void ended_again(spool::QueueId id, const spool::MessageState& state, std::uint32_t number, RecipientEnd end);
-    void finish(spool::QueueId id, const spool::journal::MessageFacts& about);
+    Result finish(spool::QueueId id, const spool::journal::MessageFacts& about);
 
     Journal& journal_;
     MessageLoader& loader_;
