@@ -110,6 +110,8 @@ Result<> SegmentSealer::remove(std::string_view suffix) {
     return {};
 }
 
+Result<> SegmentSealer::sync_directory() { return disk_->sync(TRY(disk_->open(directory_, Open::directory))); }
+
 // The first time, the table goes first: it says nothing while there is no sealed file, and at the rename of that file
 // the segment is sealed. The second time, index and table go before the file that they describe is another one: they
 // are missed, which costs time, and never wrong.
@@ -121,13 +123,14 @@ Result<> SegmentSealer::finish() {
         source_.reset();
         TRY(remove(index_suffix));
         TRY(remove(frames_suffix));
+        TRY(sync_directory()); // or they may be back beside the other file
         TRY(rename_new(sealed_suffix));
         TRY(rename_new(frames_suffix));
     } else {
         TRY(rename_new(frames_suffix));
         TRY(rename_new(sealed_suffix));
     }
-    TRY(disk_->sync(TRY(disk_->open(directory_, Open::directory))));
+    TRY(sync_directory());
     if (rewrite_) return {};
     source_.reset();
     return disk_->unlink(path(plain_suffix));

@@ -41,6 +41,7 @@ private:
     Result<> write_frames();
     Result<> rename_new(std::string_view suffix);
     Result<> remove(std::string_view suffix);
+    Result<> sync_directory();
 
     Disk* disk_;
     std::string directory_;

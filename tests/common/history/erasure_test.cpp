@@ -93,7 +93,7 @@ TEST_CASE("a tombstone is a line of the journal, and the books balance with it")
     add("message.delivered", {{"recipient", "bob@x.example"}});
     add("message.failed", {{"erased", true}});
     add("message.failed", {{"erased", true}});
-    add("message.finished", {{"counts", {{"delivered", 1}, {"failed", 2}}}});
+    add("message.finished", {{"counts", {{"delivered", 1U}, {"failed", 2U}}}});
     CHECK(books.imbalances().empty());
     CHECK(books.totals().finished == 1);
 }
