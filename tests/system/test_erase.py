@@ -19,7 +19,7 @@ def everything(mta):
 @pytest.fixture
 def sink(mta, remote):
     sink = remote()
-    sink.at("rcpt", lambda session, argument: f"550 5.1.1 {argument[3:]}: no such user" if "nobody" in argument else "250 2.1.5 Ok")
+    sink.at("rcpt", lambda session, argument: f"550 5.1.1 {argument[3:]}: no such user" if "obody" in argument else "250 2.1.5 Ok")
     mta.route("remote.example", sink)
     return sink
 
@@ -35,7 +35,7 @@ def test_hashed_addresses_are_found_and_not_read(mta, sink):
         assert name not in text
     failed = next(e for e in journal(mta).values() if e["type"] == "message.failed")
     assert re.fullmatch(r"#[0-9a-f]{32}@remote\.example", failed["recipient"])
-    assert failed["recipient"] in failed["text"] and failed["text"].endswith(": no such user")
+    assert failed["recipient"] in failed["text"] and ": no such user" in failed["text"]
     for word in ("user@remote.example", "nobody@remote.example", "sender=someone@test.example", "domain=remote.example"):
         found = json.loads(mta.command("history", word, "--json").stdout)
         assert found["id"] == queue_id
@@ -58,6 +58,7 @@ def test_hashed_addresses_are_found_and_not_read(mta, sink):
 
 
 def test_books_of_waiting_mail_with_hashed_addresses(mta, sink):
+    sink.well_behaved()
     sink.at("rcpt", lambda session, argument: "450 4.2.0 Not now" if "slow" in argument else "250 2.1.5 Ok")
     mta.config["history"] = {"addresses": "hashed"}
     mta.start()
@@ -136,6 +137,7 @@ def test_what_was_asked_for_is_done_at_the_next_start(mta, sink):
     (mta.spool / "history/erasing").write_text(json.dumps({"v": 1, "requests": [
         {"address": "nobody@remote.example", "through": last, "next": 0, "events": 0, "segments": 0, "given_up": 0}]}) + "\n")
     mta.start()
+    mta.submit("user@remote.example")  # begins the next segment
     mta.wait_log(r"journal: address erased through=\d+")
     assert "nobody" not in everything(mta)
     assert not (mta.spool / "history/erasing").exists()

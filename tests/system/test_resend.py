@@ -105,12 +105,14 @@ def test_what_is_not_kept_is_said(keeping):
 
 
 def test_a_listed_recipient_is_named_and_left_out(keeping):
-    mta, _ = keeping
-    mta.command("suppress", "add", "listed@remote.example")
+    mta, sink = keeping
+    sink.well_behaved()
+    sink.at("rcpt", lambda session, argument: "550 5.1.1 No such user" if "nobody" in argument else "450 4.2.0 Not now")
     queue_id = mta.submit(["listed@remote.example", "nobody@remote.example"])
+    mta.wait_log(rf"{queue_id}: to=<listed@remote\.example>, .*status=deferred")
+    mta.command("suppress", "add", "listed@remote.example")  # waiting mail is returned
     mta.wait_until_empty()
     wait_until(lambda: kept(mta) == {queue_id}, 15, "it to be kept")
-    mta.command("suppress", "add", "nobody@remote.example")
     said = mta.command("message", "resend", queue_id)
     assert "not sent to listed@remote.example, which is on the suppression list" in said.stderr
     assert "to 1 recipient: nobody@remote.example" in said.stdout

@@ -126,19 +126,21 @@ void MessageEvents::accepted(QueueId id, const spool::MessageState& state, std::
 void MessageEvents::found(QueueId id, spool::Location location, const spool::MessageState& state, std::uint64_t size) {
     if (!journal_.enabled()) return;
     ends_.restore(id, state);
-    const auto& tail = journal_.tail();
-    const bool recent = location == spool::Location::incoming || tail.covers(spool::time_of(id));
-    if (recent && !tail.accepted.contains(id)) accepted(id, state, size, true);
-    record_lost_ends(id, state);
+    record_what_was_lost(id, location, state, size);
 }
 
-void MessageEvents::record_lost_ends(QueueId id, const spool::MessageState& state) {
+// Where its acceptance was lost, so were the ends that it came to since.
+void MessageEvents::record_what_was_lost(QueueId id, spool::Location location, const spool::MessageState& state,
+                                         std::uint64_t size) {
+    const auto& tail = journal_.tail();
+    const bool recent = location == spool::Location::incoming || tail.covers(spool::time_of(id));
+    const bool again = recent && !tail.accepted.contains(id);
+    if (again) accepted(id, state, size, true);
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         const auto end = OutcomeCounters::end_of(recipient);
-        const auto& tail = journal_.tail();
-        if (end && tail.covers(time_of_end(id, state, recipient)) && !journal_.has_end(id, recipient.address))
-            ended_again(id, state, number, *end);
+        const bool covered = again || (end && tail.covers(time_of_end(id, state, recipient)));
+        if (end && covered && !journal_.has_end(id, recipient.address)) ended_again(id, state, number, *end);
     }
 }
 
@@ -159,10 +161,11 @@ void MessageEvents::ended_again(QueueId id, const spool::MessageState& state, st
     });
 }
 
-MessageEvents::Result MessageEvents::found_finished(QueueId id, const spool::MessageState& state) {
+MessageEvents::Result MessageEvents::found_finished(QueueId id, spool::Location location,
+                                                    const spool::MessageState& state, std::uint64_t size) {
     if (!journal_.enabled()) return Result::reached;
     ends_.restore(id, state);
-    record_lost_ends(id, state);
+    if (!journal_.tail().finished.contains(id)) record_what_was_lost(id, location, state, size);
     return finish(id, spool::journal::facts_of(state.envelope));
 }
 
@@ -310,8 +313,9 @@ void MessageEvents::finished(QueueId id, spool::Location location, const Done* r
 MessageEvents::Result MessageEvents::finish(QueueId id, const MessageFacts& about) {
     const auto ends = ends_.take(id);
     const auto count = [&](RecipientEnd end) { return ends[static_cast<std::size_t>(end)]; };
-    const auto result =
-        count(RecipientEnd::failed) + count(RecipientEnd::expired) > 0 ? Result::not_reached : Result::reached;
+    const bool failed = count(RecipientEnd::failed) + count(RecipientEnd::expired) > 0;
+    const bool has_sender = !about.known || !about.sender.empty();
+    const auto result = failed && has_sender ? Result::not_reached : Result::reached;
     if (journal_.tail().finished.contains(id)) return result; // before a crash, and before its file was removed
     add(EventType::message_finished, id, [&](JsonObject& event) {
         append(event, about);

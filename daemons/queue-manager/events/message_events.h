@@ -22,7 +22,10 @@ class MessageEvents {
 public:
     using Numbers = std::span<const std::uint32_t>; // of recipients
     // What became of the message, when all of it is recorded.
-    enum class Result : std::uint8_t { reached, not_reached }; // not: it failed or expired for some recipient
+    enum class Result : std::uint8_t {
+        reached,
+        not_reached, // it failed or expired for some recipient, and is no report or the like (null sender)
+    };
     using Finished = std::move_only_function<void(Result)>;
 
     // Both outlive it.
@@ -35,7 +38,8 @@ public:
     // It was found in the spool. What a crash may have prevented is recorded now: its acceptance, ends of recipients.
     void found(spool::QueueId id, spool::Location location, const spool::MessageState& state, std::uint64_t size);
     // It was found, and was finished before: it is removed now.
-    Result found_finished(spool::QueueId id, const spool::MessageState& state);
+    Result found_finished(spool::QueueId id, spool::Location location, const spool::MessageState& state,
+                          std::uint64_t size);
     struct Expansion {
         std::string recipient;
         std::vector<std::string> into;
@@ -77,7 +81,8 @@ private:
     template <class Fill> void add(spool::journal::EventType type, spool::QueueId id, Fill&& fill);
     void ended(const proto::delivery::Done& done, const proto::delivery::RecipientResult& result);
     void accepted(spool::QueueId id, const spool::MessageState& state, std::uint64_t size, bool again);
-    void record_lost_ends(spool::QueueId id, const spool::MessageState& state);
+    void record_what_was_lost(spool::QueueId id, spool::Location location, const spool::MessageState& state,
+                              std::uint64_t size);
     void ended_again(spool::QueueId id, const spool::MessageState& state, std::uint32_t number, RecipientEnd end);
     Result finish(spool::QueueId id, const spool::journal::MessageFacts& about);
 

@@ -141,7 +141,7 @@ TEST_CASE("what a start finds: accepted again only what the journal does not hav
     done.results.pop_back();
     b.events.ended(done);
     b.events.finished(id, spool::Location::incoming, &done, [](auto) {});
-    b.events.found_finished(QueueId{0x400}, message());
+    b.events.found_finished(QueueId{0x400}, spool::Location::messages, message(), 100);
     const auto lines = b.recorded();
     CHECK(types(lines) == "message.accepted message.delivered message.finished message.finished");
     CHECK(lines[0].at("again") == true);
@@ -212,7 +212,7 @@ namespace {
 // What a queue-manager left that had just begun, and was killed.
 void leave_a_beginning(spool::test::FakeDisk& disk) {
     EventBench b;
-    b.events.found_finished(QueueId{0x400}, message());
+    b.events.found_finished(QueueId{0x400}, spool::Location::messages, message(), 100);
     b.recorded();
     for (const auto& path : b.disk.paths()) disk.set_contents(path, b.disk.contents(path));
 }
