@@ -40,14 +40,15 @@ Section section_for(History& s) {
             {"size", SizeKey{&s.size, 0, 1024 * 1024 * GiB},
              "Maximum size of the journal on disk. Beyond it the oldest segments are removed. 0: no limit.", ""},
             {"addresses", one_of(s.addresses, recorded_addresses),
-             "How the journal records addresses of senders and recipients: \"clear\", or \"hashed\", with a key of this "
-             "spool. Hashed ones are found by commands that are given the address, and are not readable otherwise. "
-             "The domains stay readable. Applies to what is recorded from then on. Applied at start.",
+             "How the journal records addresses of senders and recipients: \"clear\", or \"hashed\", with a key "
+             "of this spool. Hashed ones are found by commands that are given the address, and are not readable "
+             "otherwise. The domains stay readable. Applies to what is recorded from then on. Applied at start.",
              ""},
             {"keep_failed", DurationKey{&s.keep_failed, 0s, 24h * 365},
-             "How long the content of a message is kept after it has left the queue, if it failed or expired for a "
-             "recipient. During this time \"postrider message resend\" sends it again. Mail with the null sender, such as "
-             "reports, is not kept. 0: it is removed like all finished mail. Requires history.enabled.",
+             "How long the content of a message is kept after it has left the queue, if it failed or expired for "
+             "a recipient. During this time \"postrider message resend\" sends it again. Mail with the null "
+             "sender, such as reports, is not kept. 0: it is removed like all finished mail. Requires "
+             "history.enabled.",
              ""},
             {"keep_failed_size", SizeKey{&s.keep_failed_size, 1 * MiB, 1024 * GiB},
              "Maximum size on disk of the messages kept by keep_failed. If it is exceeded, the oldest are removed.",
