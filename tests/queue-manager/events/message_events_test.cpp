@@ -131,7 +131,7 @@ TEST_CASE("recipients that no agent gets: failed, suppressed, discarded") {
     CHECK(lines[1].at("original_recipient") == "Eve@example.net");
 }
 
-TEST_CASE("what a start finds: accepted again only what the journal does not have, and ends that came before count") {
+TEST_CASE("what a start finds: accepted again only what the journal does not have, with the ends that came before") {
     EventBench b;
     auto state = message();
     state.recipients[1].status = spool::Status::failed;
@@ -143,9 +143,10 @@ TEST_CASE("what a start finds: accepted again only what the journal does not hav
     b.events.finished(id, spool::Location::incoming, &done, [](auto) {});
     b.events.found_finished(QueueId{0x400}, spool::Location::messages, message(), 100);
     const auto lines = b.recorded();
-    CHECK(types(lines) == "message.accepted message.delivered message.finished message.finished");
+    CHECK(types(lines) == "message.accepted message.failed message.delivered message.finished message.finished");
     CHECK(lines[0].at("again") == true);
-    CHECK(lines[2].at("counts") == nlohmann::json{{"delivered", 1}, {"failed", 1}});
+    CHECK(lines[1].at("again") == true);
+    CHECK(lines[3].at("counts") == nlohmann::json{{"delivered", 1}, {"failed", 1}});
 }
 
 TEST_CASE("an operator's changes have who and why") {
