@@ -75,7 +75,7 @@ void Categorizer::listen(common::DaemonConfig& daemon_config) {
     if (!fd) return;
     listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, std::move(fd), daemon_config.expected);
     listener_->serve<proto::recipient_check::Message>(
-        proto::recipient_check::conversation, {proto::Role::smtpd},
+        proto::recipient_check::conversation, {proto::Role::smtpd, proto::Role::pickup},
         [this](ipc::Peer, std::unique_ptr<CheckChannel> client) { add_client(std::move(client)); });
 }
 
@@ -225,6 +225,7 @@ std::set<decide::LookupRequest> Categorizer::check(const Check& question, const 
     answer.request = question.check.request;
     answer.status = std::move(found.status);
     answer.text = std::move(found.text);
+    answer.suppressed = found.suppressed;
     switch (found.verdict) {
     case RecipientCheck::Verdict::pending: return std::move(found.unanswered);
     case RecipientCheck::Verdict::known: answer.verdict = Verdict::known; break;

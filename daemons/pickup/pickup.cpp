@@ -31,8 +31,9 @@ Pickup::Pickup(common::DaemonContext& context, const config::Config& config, std
             static_cast<std::uint8_t>(context.instance())),
       submission_queue_(context.loop, context.log, context.run_directory, context.identity,
                         spool_writer_->reusable_files()),
+      recipients_(context.loop, context.log, context.run_directory, context.identity),
       context_{context.loop, context.log, std::make_shared<const Settings>(config), *spool_writer_, submission_queue_,
-               keys_,        {}},
+               keys_,        recipients_},
       drop_(context_), stop_check_(context.loop, [this] { check_stopped(); }) {}
 
 void Pickup::reconfigure(common::DaemonConfig daemon_config) {
@@ -42,6 +43,7 @@ void Pickup::reconfigure(common::DaemonConfig daemon_config) {
                                                   problems_->new_reporter("advisers"));
     spool_writer_->reconfigure(daemon_config.config.spool);
     keys_.reconfigure(daemon_config.config.idempotency);
+    recipients_.clear_cache();
     const auto& spool = daemon_config.config.spool;
     common::DropLimits limits;
     limits.message_size = daemon_config.config.submit.message_size;
@@ -66,7 +68,7 @@ void Pickup::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Pickup::check_stopped() {
-    const bool busy = (listener_ && listener_->clients() > 0) || drop_.busy() || !context_.being_filtered.empty() ||
+    const bool busy = (listener_ && listener_->clients() > 0) || drop_.busy() || !context_.being_checked.empty() ||
                       spool_writer_->outstanding() > 0 || submission_queue_.waiting() > 0;
     if (busy) return stop_check_.start(20ms);
     if (auto done = std::exchange(stopped_, nullptr)) done();

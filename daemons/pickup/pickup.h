@@ -25,6 +25,7 @@ private:
     std::unique_ptr<common::SpoolWriter> spool_writer_;
     common::idempotency::Client keys_;
     common::SubmissionQueue submission_queue_;
+    common::RecipientChecker recipients_;
     SubmissionContext context_;
     std::unique_ptr<SubmitListener> listener_;
     Drop drop_;

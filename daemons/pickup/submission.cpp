@@ -218,8 +218,8 @@ void Submission::write_rewritten() {
     scan_.feed(rewritten_);
     if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message is looping", "5.4.6");
     writer_->append(rewritten_);
-    if (fingerprint_) fingerprint_->feed(rewritten_);
     if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has no key
+    if (fingerprint_) fingerprint_->feed(rewritten_);
     rewritten_.clear();
 }
 
@@ -299,6 +299,36 @@ void Submission::claimed(common::idempotency::Decision decision) {
 }
 
 void Submission::proceed() {
+    const bool waits = notice_ == RejectionNotice::to_program;
+    if (waits && context_.recipients.any_suppressed()) return check_suppressed();
+    pass_on();
+}
+
+// ---- suppressed recipients: a message for them only is refused. Otherwise the other recipients get it, and a report
+// about the suppressed ones comes later.
+
+void Submission::check_suppressed() {
+    stage_ = Stage::filtering;
+    context_.being_checked.insert(shared_from_this());
+    suppressed_.emplace(context_.recipients);
+    suppressed_->find(envelope_, [this](const std::vector<SuppressedRecipients::Suppressed>& found) {
+        context_.loop.defer([self = shared_from_this(), found] {
+            self->suppressed_.reset();
+            self->context_.being_checked.erase(self);
+            self->suppressed(found);
+        });
+    });
+}
+
+void Submission::suppressed(const std::vector<SuppressedRecipients::Suppressed>& found) {
+    if (found.size() < envelope_.recipients.size()) return pass_on();
+    const auto others = found.size() > 1 ? fmt::format(" (and {} more recipients)", found.size() - 1) : "";
+    deferred_ = context_.config->bounce.soft_bounce;
+    refuse(deferred_ ? EX_TEMPFAIL : EX_NOPERM,
+           fmt::format("{}: {}{}", found.front().address, found.front().reason, others));
+}
+
+void Submission::pass_on() {
     if (context_.filters->none()) {
         if (common::add_automatic_bcc(context_.config->automatic_bcc, envelope_) || envelope_.tls_optional || hold_)
             writer_->set_envelope(envelope_);
@@ -309,14 +339,14 @@ void Submission::proceed() {
 
 void Submission::run_filters() {
     stage_ = Stage::filtering;
-    context_.being_filtered.insert(shared_from_this());
+    context_.being_checked.insert(shared_from_this());
     filter_run_.emplace(context_.loop, context_.log, context_.filters, context_.config->mta.hostname, id_.text(),
                         *writer_, envelope_);
     filter_run_->begin([this](const FilterRun::Outcome& outcome) {
         // The filters go when they have finished speaking.
         context_.loop.defer([self = shared_from_this()] {
             self->filter_run_.reset();
-            self->context_.being_filtered.erase(self);
+            self->context_.being_checked.erase(self);
         });
         filters_finished(outcome);
     });

@@ -7,12 +7,14 @@
 #include "daemons/common/submission/idempotency/fingerprint.h"
 #include "daemons/common/submission/pool_choice.h"
 #include "daemons/common/submission/rate_limits.h"
+#include "daemons/common/submission/recipient_checker.h"
 #include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/submission/submission_queue.h"
 #include "daemons/pickup/content_filters.h"
 #include "daemons/pickup/returned.h"
 #include "daemons/pickup/settings.h"
 #include "daemons/pickup/submitted_envelope.h"
+#include "daemons/pickup/suppressed_recipients.h"
 #include "libsmtp/message/control_fields.h"
 #include "libsmtp/message/header_scan.h"
 #include "libsmtp/message/submission_fixup.h"
@@ -36,10 +38,11 @@ struct SubmissionContext {
     common::SpoolWriter& spool_writer;
     common::SubmissionQueue& submission_queue;
     common::idempotency::Client& keys;
+    common::RecipientChecker& recipients;
     common::RateLimiter rates = {};
-    common::Operators operators = {};                                // who may import
-    std::shared_ptr<const ContentFilters> filters = {};              // of `config`
-    std::set<std::shared_ptr<class Submission>> being_filtered = {}; // whether a program waits for them or not
+    common::Operators operators = {};                               // who may import
+    std::shared_ptr<const ContentFilters> filters = {};             // of `config`
+    std::set<std::shared_ptr<class Submission>> being_checked = {}; // whether a program waits for them or not
 };
 
 // Whether a rejection is reported to the program that waits, or by mail to the sender (or the postmaster).
@@ -101,6 +104,9 @@ private:
     void claim_key();
     void claimed(common::idempotency::Decision decision);
     void proceed();
+    void check_suppressed();
+    void suppressed(const std::vector<SuppressedRecipients::Suppressed>& found);
+    void pass_on();
     void run_filters();
     void filters_finished(const FilterRun::Outcome& outcome);
     void report_refusal(const smtp::Reply& reply);
@@ -128,6 +134,7 @@ private:
     std::unique_ptr<common::idempotency::Fingerprint> fingerprint_; // while it may have a key, or has one
     std::unique_ptr<common::idempotency::Reservation> hold_;        // on the key, when it is this message's
     std::optional<spool::MessageWriter> writer_;
+    std::optional<SuppressedRecipients> suppressed_; // being looked up
     std::optional<FilterRun> filter_run_;
     smtp::HeaderScan scan_;
     std::string encoded_envelope_;

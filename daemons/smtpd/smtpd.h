@@ -40,7 +40,7 @@ private:
     common::LoopDeadlines deadlines_;
     std::unique_ptr<common::SpoolWriter> spool_writer_;
     common::idempotency::Client keys_;
-    RecipientChecker checker_;
+    common::RecipientChecker checker_;
     common::SubmissionQueue submission_queue_;
     WorkerContext worker_;
     std::map<std::string, ListeningSocket> listening_sockets_; // by name and address

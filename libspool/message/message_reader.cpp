@@ -12,7 +12,7 @@
 namespace spool {
 
 namespace {
-constexpr std::size_t first_read = 64 * 1024;
+constexpr std::size_t first_read = 64 * 1024, first_read_of_reused = 8 * 1024;
 
 std::unexpected<ReadError> damaged(std::string what) {
     return std::unexpected(ReadError{Damaged{Damaged::How::damaged, std::move(what)}});
@@ -32,6 +32,20 @@ Error another_message() { return Error{ESTALE, "holds another message"}; }
 bool is_of_another(const ReadError& error) {
     const auto* world = std::get_if<Error>(&error);
     return world && world->code == ESTALE;
+}
+
+// The head of the file, for a message of ordinary size all of it. A reused file is longer than most of its messages:
+// what others have left behind this one is not read.
+Result<std::size_t> read_head(Disk& disk, const File& file, FileHint at, std::span<char> into) {
+    if (!at.reused.valid()) return disk.read(file, 0, into);
+    const auto got = TRY(disk.read(file, 0, into.first(first_read_of_reused)));
+    const std::string_view head(into.data(), got);
+    const auto header = decode_header(head);
+    if (got < first_read_of_reused || !header) return got;
+    const auto end =
+        is_kept_file(head, header->id) ? into.size() : std::min<std::uint64_t>(header->log_offset(), into.size());
+    if (end <= got) return got;
+    return got + TRY(disk.read(file, got, into.subspan(got, static_cast<std::size_t>(end) - got)));
 }
 
 std::string hex(std::uint32_t n) {
@@ -80,11 +94,10 @@ ReadResult<MessageReader> MessageReader::open_path(Disk& disk, const std::string
     return load(disk, *file, {Location::incoming, reused_file_named(path).value_or(own_file)}, {}, nullptr);
 }
 
-// The head of the file in one read; for a message of ordinary size that is all of it.
 ReadResult<MessageReader> MessageReader::load(Disk& disk, File& file, FileHint at, std::optional<QueueId> expected,
                                               std::shared_ptr<FoldedLog> known) {
     std::array<char, first_read> head_space; // not cleared on purpose
-    const auto got = disk.read(file, 0, head_space);
+    const auto got = read_head(disk, file, at, head_space);
     if (!got) return failed_to_begin(got.error());
     const std::string_view head(head_space.data(), *got);
     const bool all = *got < head_space.size();

@@ -29,7 +29,7 @@ struct Filtered : Place {
         use(changed);
     }
     ~Filtered() {
-        run_until([&] { return context->being_filtered.empty(); });
+        run_until([&] { return context->being_checked.empty(); });
     }
     FakeMilter filter;
 };

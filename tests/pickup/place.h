@@ -36,10 +36,11 @@ struct Place {
         spool_writer = std::move(*made);
         submission_queue.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}},
                                  spool_writer->reusable_files());
+        recipients.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}});
         keys.emplace(log, spool_writer->pool(), config.idempotency, path, std::uint8_t{2});
         log.configure({}, common::Fd(::open((path + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
         context.emplace(SubmissionContext{loop, log, std::make_shared<const Settings>(config), *spool_writer,
-                                          *submission_queue, *keys});
+                                          *submission_queue, *keys, *recipients});
         use(config);
     }
 
@@ -74,6 +75,7 @@ struct Place {
     std::unique_ptr<common::SpoolWriter> spool_writer;
     std::optional<common::SubmissionQueue> submission_queue;
     std::optional<common::idempotency::Client> keys;
+    std::optional<common::RecipientChecker> recipients;
     std::optional<SubmissionContext> context;
 };
 

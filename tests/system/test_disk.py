@@ -15,6 +15,7 @@ import pytest
 
 from harness.books import Load, balance
 from harness.mta import kill
+from harness.sink import slowly
 from harness.trouble import Injection
 from harness.watch import wait_until
 
@@ -73,6 +74,19 @@ def test_messages_one_after_another_use_one_file(mta, remote):
     mta.wait_log(rf"{waiting}: .*status=deferred")
     wait_until(lambda: any(waiting == p.name for p in (mta.spool / "messages").rglob("*")), 10, "it to wait in messages/")
     assert len(reused()) == len(files) - 1
+
+
+def test_a_destination_that_takes_its_time_costs_no_files(mta, remote):
+    """A fifth of a second for each delivery, as usual over the Internet: still one message's file serves the next one."""
+    sink = remote()
+    sink.at("dot", slowly("250 2.0.0 Taken"))
+    mta.route("remote.example", sink)
+    mta.start()
+    for number in range(10):
+        mta.submit("user@remote.example", subject=f"number {number}")
+        sink.wait_for(number + 1)
+    mta.wait_until_empty()
+    assert list((mta.spool / "incoming").rglob("*.reused")), "none of ten messages has left its file to another one"
 
 
 @pytest.mark.needs("mounts")

@@ -33,6 +33,31 @@ def wait_refused(mta, recipient, **options):
                       f"{recipient} to be refused")
 
 
+def test_a_program_learns_at_once_that_its_recipient_is_suppressed(relaying):
+    """If nobody else gets the message. Otherwise the others get it, and a report says what was not sent."""
+    mta, sink = relaying
+    mta.command("suppress", "add", "ann@remote.example", "bob@remote.example", "--reason", "asked for it")
+    mta.command("suppress", "add", "carl@remote.example", "--sender", "news.example")
+    wait_refused(mta, "ann@remote.example")
+    me = f"{mta.user}@test.example"
+
+    def refused(*words):
+        tried = mta.sendmail("-f", *words)
+        assert tried.returncode == 77 and "asked for it" in tried.stderr, (tried.returncode, tried.stderr)
+        return tried.stderr
+    assert "Ann@remote.example" in refused(me, "Ann@remote.example")
+    assert "1 more" in refused(me, "ann@remote.example", "bob@remote.example")
+    assert mta.sendmail("-f", "x@news.example", "carl@remote.example").returncode == 77
+    assert mta.queue() == [] and sink.messages == [], "nothing of them was accepted"
+    mta.wait_log(r"submission by uid=\d+ refused: carl@remote.example")
+
+    assert mta.sendmail("-f", me, "carl@remote.example").returncode == 0, "only news.example's mail to him is suppressed"
+    assert mta.sendmail("-f", me, "ann@remote.example", "dora@remote.example").returncode == 0
+    assert {r for m in sink.wait_for(2) for r in m.recipients} == {"carl@remote.example", "dora@remote.example"}
+    about, _ = report_of(mta)
+    assert about["Final-Recipient"] == "rfc822; ann@remote.example" and about["Status"] == "5.7.1"
+
+
 def test_the_operators_list(relaying):
     mta, sink = relaying
     assert refused_at_rcpt(mta, "ann@remote.example").startswith("250")
@@ -97,7 +122,7 @@ def test_after_acceptance_the_sender_is_told(relaying):
     assert "asked for it" in human
     sink.wait_for_one_to("bob@remote.example")
     mta.wait_log(rf"{queue_id}: to=<ann@remote.example>.*relay=none.*dsn=5.7.1.*status=bounced.*suppression list")
-    assert mta.sendmail("-f", me, "ann@remote.example").returncode == 0
+    assert mta.sendmail("-f", me, "ann@remote.example", "elsa@remote.example").returncode == 0
     failed, _ = report_of(mta, 2)
     assert failed["Status"] == "5.7.1"
     # A report to somebody suppressed is kept, not sent.

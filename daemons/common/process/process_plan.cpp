@@ -43,7 +43,7 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
 
     auto& categorizer = add(Role::categorizer);
     categorizer.local_sockets = {"categorizer"};
-    categorizer.expects = {Role::smtpd};
+    categorizer.expects = {Role::smtpd, Role::pickup};
     categorizer.stop_phase = 2;
 
     auto& router = add(Role::router);

@@ -26,7 +26,7 @@ public:
 
 private:
     static RecipientCheck unknown(std::string status, std::string text) {
-        return {Verdict::unknown, std::move(status), std::move(text), {}};
+        return {.verdict = Verdict::unknown, .status = std::move(status), .text = std::move(text)};
     }
     static RecipientCheck unknown(AddressClass where) {
         return unknown("5.1.1", std::string(unknown_recipient(where)));
@@ -34,7 +34,8 @@ private:
     // The reply while there is no answer; nothing if there is one.
     static std::optional<RecipientCheck> wait_for(Status status) {
         if (status == Status::not_yet) return RecipientCheck{Verdict::pending};
-        if (status == Status::unreadable) return RecipientCheck{Verdict::try_later, {}, std::string(not_now), {}};
+        if (status == Status::unreadable)
+            return RecipientCheck{.verdict = Verdict::try_later, .text = std::string(not_now)};
         return {};
     }
     AddressClass class_of(std::string_view address) const {
@@ -50,7 +51,7 @@ private:
         if (bare && smtp::same_ignoring_case(address, "postmaster")) return {};
         if (bare) address += "@" + settings_.origin;
         if (const auto suppressed = lookups_.suppressed(address); suppressed.status == Status::found)
-            return unknown("5.7.1", suppressed.value);
+            return {.verdict = Verdict::unknown, .status = "5.7.1", .text = suppressed.value, .suppressed = true};
         else if (const auto word = wait_for(suppressed.status))
             return *word;
         const auto canonical = lookups_.in_tables(settings_.tables.recipient_canonical, keys(address));
@@ -58,7 +59,7 @@ private:
         if (canonical.answer.status == Status::found) {
             auto to = addresses_of(canonical.answer.value, address, canonical.match, settings_.delimiter,
                                    settings_.origin, 1);
-            if (!to.error.empty()) return {Verdict::try_later, {}, std::string(not_now), {}};
+            if (!to.error.empty()) return {.verdict = Verdict::try_later, .text = std::string(not_now)};
             address = std::move(to.addresses.front());
             ours_ = true;
         }
@@ -102,7 +103,8 @@ private:
             const auto alias = lookups_.alias(candidate).status;
             if (alias == AliasAnswer::Status::found) return {};
             if (alias == AliasAnswer::Status::not_yet) return {Verdict::pending};
-            if (alias == AliasAnswer::Status::unreadable) return {Verdict::try_later, {}, std::string(not_now), {}};
+            if (alias == AliasAnswer::Status::unreadable)
+                return {.verdict = Verdict::try_later, .text = std::string(not_now)};
         }
         for (const auto& candidate : {name, plain}) {
             if (!can_be_user(candidate)) continue;
@@ -110,7 +112,8 @@ private:
             case UserAnswer::known:
             case UserAnswer::no_mailbox: return by_transport(address); // it waits for an alias
             case UserAnswer::not_yet: return {Verdict::pending};
-            case UserAnswer::unreadable: return {Verdict::try_later, {}, "user data cannot be read at the moment", {}};
+            case UserAnswer::unreadable:
+                return {.verdict = Verdict::try_later, .text = "user data cannot be read at the moment"};
             case UserAnswer::unknown: break;
             }
         }

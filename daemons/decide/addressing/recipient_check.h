@@ -13,6 +13,7 @@ struct RecipientCheck {
     Verdict verdict = Verdict::known;
     std::string status = {};                 // unknown: "5.1.1", "5.1.6" …
     std::string text = {};                   // unknown, try_later
+    bool suppressed = false;                 // unknown: because it is on the suppression list
     std::set<LookupRequest> unanswered = {}; // not_yet: what to find out about
     bool operator==(const RecipientCheck&) const = default;
 };

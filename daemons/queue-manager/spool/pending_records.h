@@ -16,7 +16,7 @@ namespace queue_manager {
 
 class PendingRecords {
 public:
-    static constexpr auto delay = std::chrono::milliseconds(50);
+    static constexpr auto delay = std::chrono::seconds(1);
 
     void add(spool::QueueId id, std::span<const std::uint32_t> recipients);
     // The record for that message, if one is still to be written; it goes before any other of its records.

@@ -10,6 +10,8 @@ namespace smtpd {
 
 using smtp::Reply;
 
+static constexpr std::size_t longest_additions = 512; // about what completing a header adds
+
 static common::Submitter submitter_of(const Rules& rules, const Client& client) {
     return may_relay(rules, client) ? common::Submitter::trusted : common::Submitter::stranger;
 }
@@ -134,6 +136,7 @@ void MessageIntake::store(std::string_view content, Last last) {
     std::string fixed;
     if (fixup_) {
         using State = smtp::SubmissionFixup::State;
+        fixed.reserve(content.size() + longest_additions);
         fixup_->feed(content, fixed);
         const auto state = last == Last::yes ? fixup_->finish(fixed) : fixup_->state();
         if (state == State::refused)
@@ -142,6 +145,7 @@ void MessageIntake::store(std::string_view content, Last last) {
     }
     std::string kept;
     if (!control_.ended()) {
+        kept.reserve(content.size());
         control_.feed(content, kept);
         if (last == Last::yes) control_.finish(kept);
         content = kept;
@@ -177,8 +181,10 @@ void MessageIntake::apply_requests() {
 // The content as it goes to the spool.
 void MessageIntake::update_fingerprint(std::string_view content) {
     if (!fingerprint_) return;
-    fingerprint_->feed(content);
-    if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has none
+    if (control_.ended() && control_.count(common::key_field) == 0)
+        fingerprint_.reset(); // most mail has none
+    else
+        fingerprint_->feed(content);
 }
 
 void MessageIntake::read_key() {

@@ -351,7 +351,7 @@ void SessionHandler::evaluate_recipient(RelayDecision decision) {
     const bool elsewhere = decision.kind == RelayDecision::Kind::accept; // only suppressed ones are refused there
     if (elsewhere && !worker_.checker.any_suppressed()) return take_recipient(std::move(decision.address));
     check_recipient({decision.address, message_->envelope().reverse_path},
-                    [this, elsewhere, address = decision.address](const RecipientChecker::Answer& checked) {
+                    [this, elsewhere, address = decision.address](const common::RecipientChecker::Answer& checked) {
                         if (checked.verdict == Verdict::known || (elsewhere && checked.verdict != Verdict::unknown))
                             return take_recipient(address);
                         const auto to = rcpt_.path.text();
@@ -359,16 +359,16 @@ void SessionHandler::evaluate_recipient(RelayDecision decision) {
                     });
 }
 
-void SessionHandler::check_recipient(RecipientChecker::Subject subject,
-                                     std::function<void(const RecipientChecker::Answer&)> then) {
+void SessionHandler::check_recipient(common::RecipientChecker::Subject subject,
+                                     std::function<void(const common::RecipientChecker::Answer&)> then) {
     const auto now = common::Loop::now().monotonic;
     if (const auto* known = worker_.checker.cached(subject, now)) return then(*known);
-    recipient_check_ = worker_.checker.ask(std::move(subject), now,
-                                           [this, then = std::move(then)](const RecipientChecker::Answer& answer) {
-                                               recipient_check_ = 0;
-                                               then(answer);
-                                               driver_.resume();
-                                           });
+    recipient_check_ = worker_.checker.ask(
+        std::move(subject), now, [this, then = std::move(then)](const common::RecipientChecker::Answer& answer) {
+            recipient_check_ = 0;
+            then(answer);
+            driver_.resume();
+        });
 }
 
 void SessionHandler::take_recipient(std::string address) {
@@ -460,7 +460,7 @@ void SessionHandler::on(smtp::event::Reset&) { end_transaction(); }
 void SessionHandler::on(smtp::event::Vrfy& vrfy) {
     const auto address = recipient_to_verify(rules_, client_, vrfy.argument);
     if (!address) return answer_or_reject(Verb::vrfy, address.error());
-    check_recipient({*address, ""}, [this, address = *address](const RecipientChecker::Answer& checked) {
+    check_recipient({*address, ""}, [this, address = *address](const common::RecipientChecker::Answer& checked) {
         answer_or_reject(Verb::vrfy, verified_reply(address, checked));
     });
 }

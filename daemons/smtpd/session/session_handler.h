@@ -4,10 +4,10 @@
 #pragma once
 #include "daemons/common/crypto/tls/session.h"
 #include "daemons/common/proto/submission.h"
+#include "daemons/common/submission/recipient_checker.h"
 #include "daemons/smtpd/auth/auth_exchange.h"
 #include "daemons/smtpd/intake/message_intake.h"
 #include "daemons/smtpd/policy/policy_chain.h"
-#include "daemons/smtpd/policy/recipient_checker.h"
 #include "daemons/smtpd/policy/relay_policy.h"
 #include "daemons/smtpd/policy/rules.h"
 #include "daemons/smtpd/session/access_control.h"
@@ -106,7 +106,8 @@ private:
     void describe_session(Stage stage, PolicyContext& context) const;
     void apply_verdict(Stage stage, const PolicyVerdict& verdict, const std::function<void()>& then);
     // Calls `then` with the categorizer's answer about an address: at once, or later.
-    void check_recipient(RecipientChecker::Subject subject, std::function<void(const RecipientChecker::Answer&)> then);
+    void check_recipient(common::RecipientChecker::Subject subject,
+                         std::function<void(const common::RecipientChecker::Answer&)> then);
     bool room_for_recipient() const;
     void evaluate_recipient(RelayDecision decision);
     void take_recipient(std::string address);

@@ -18,7 +18,7 @@ Reply with_soft_bounce(Reply reply, const Rules& rules) {
     return reply;
 }
 
-Reply recipient_rejection(const std::string& to, const RecipientChecker::Answer& checked) {
+Reply recipient_rejection(const std::string& to, const common::RecipientChecker::Answer& checked) {
     const auto text = [&](std::string_view otherwise) {
         return fmt::format("<{}>: Recipient address rejected: {}", to,
                            checked.text.empty() ? otherwise : std::string_view(checked.text));
@@ -55,7 +55,7 @@ std::expected<std::string, Reply> recipient_to_verify(const Rules& rules, const 
     return std::move(judged.address);
 }
 
-Reply verified_reply(const std::string& address, const RecipientChecker::Answer& checked) {
+Reply verified_reply(const std::string& address, const common::RecipientChecker::Answer& checked) {
     switch (checked.verdict) {
     case Verdict::known: return {250, {2, 1, 5}, "<" + address + ">"};
     case Verdict::unknown: return {550, {5, 1, 1}, "<" + address + ">: User unknown"};

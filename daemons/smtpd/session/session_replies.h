@@ -2,7 +2,7 @@
 // commands. Pure: no session, no clock.
 #pragma once
 #include "daemons/common/proto/submission.h"
-#include "daemons/smtpd/policy/recipient_checker.h"
+#include "daemons/common/submission/recipient_checker.h"
 #include "daemons/smtpd/policy/relay_policy.h"
 #include "daemons/smtpd/policy/rules.h"
 #include "libsmtp/protocol/capabilities.h"
@@ -20,12 +20,12 @@ namespace smtpd {
 smtp::Reply with_soft_bounce(smtp::Reply reply, const Rules& rules);
 
 // RCPT, of a recipient that is not known. `to`: as the client wrote it.
-smtp::Reply recipient_rejection(const std::string& to, const RecipientChecker::Answer& checked);
+smtp::Reply recipient_rejection(const std::string& to, const common::RecipientChecker::Answer& checked);
 
 // VRFY: the address to ask the categorizer about, or the reply that is known without it.
 std::expected<std::string, smtp::Reply> recipient_to_verify(const Rules& rules, const Client& client,
                                                             const std::string& argument);
-smtp::Reply verified_reply(const std::string& address, const RecipientChecker::Answer& checked);
+smtp::Reply verified_reply(const std::string& address, const common::RecipientChecker::Answer& checked);
 
 // ETRN. `flushed`: the queue-manager's answer; null if there is none.
 smtp::Reply etrn_reply(const std::string& node, const proto::submission::DomainFlushed* flushed);

@@ -6,13 +6,13 @@
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/submission/idempotency/client.h"
 #include "daemons/common/submission/rate_limits.h"
+#include "daemons/common/submission/recipient_checker.h"
 #include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/submission/submission_queue.h"
 #include "daemons/smtpd/access/client_limits.h"
 #include "daemons/smtpd/auth/authentication.h"
 #include "daemons/smtpd/auth/lockouts.h"
 #include "daemons/smtpd/intake/date_text.h"
-#include "daemons/smtpd/policy/recipient_checker.h"
 #include "daemons/smtpd/policy/rules.h"
 #include "libsmtp/text/time_types.h"
 #include <memory>
@@ -28,7 +28,7 @@ struct WorkerContext {
     common::Log& log;
     common::Deadlines& deadlines;
     common::SpoolWriter& spool_writer;
-    RecipientChecker& checker;
+    common::RecipientChecker& checker;
     common::SubmissionQueue& submission_queue;
     common::idempotency::Client& keys;
     common::Metrics& metrics;

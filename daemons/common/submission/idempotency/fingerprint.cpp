@@ -8,13 +8,17 @@ static constexpr std::string_view changing[] = {"Date", "Message-ID", "Received"
 
 void Fingerprint::Free::operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 
-Fingerprint::Fingerprint() : left_out_(changing), context_(EVP_MD_CTX_new()) {
-    const auto ready = EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
-    assert(ready == 1);
-    static_cast<void>(ready);
-}
+Fingerprint::Fingerprint() : left_out_(changing) {}
 
-void Fingerprint::hash(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
+void Fingerprint::hash(std::string_view bytes) {
+    if (!context_) { // only now: most messages have no key, and are never hashed
+        context_.reset(EVP_MD_CTX_new());
+        const auto ready = EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
+        assert(ready == 1);
+        static_cast<void>(ready);
+    }
+    EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
+}
 
 void Fingerprint::feed(std::string_view content) {
     if (left_out_.ended()) return hash(content);

@@ -1,6 +1,6 @@
-// Asks the categorizer whether recipients in our own domains exist and are not suppressed, and caches the answers for
-// a while. Never waits: answers come by callback, or at once from the cache. Without a categorizer the answer is "try
-// later".
+// For daemons that take mail: asks the categorizer whether recipients in our own domains exist and are not suppressed,
+// and caches the answers for a while. Never waits: answers come by callback, or at once from the cache. Without a
+// categorizer the answer is "try later".
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/proto/recipient_check.h"
@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace smtpd {
+namespace common {
 
 class RecipientChecker {
 public:
@@ -18,11 +18,12 @@ public:
         Verdict verdict = Verdict::try_later;
         std::string text;
         std::string status = {}; // unknown: "5.1.1"
+        bool suppressed = false; // unknown: because it is on the suppression list
     };
     // May do anything; the question is over.
     using Done = std::function<void(const Answer&)>;
 
-    RecipientChecker(common::Loop& loop, common::Log& log, const std::string& run, const ipc::Identity& identity);
+    RecipientChecker(Loop& loop, Log& log, const std::string& run, const ipc::Identity& identity);
 
     // The recipient asked about, for mail from `sender` ("" none).
     struct Subject {
@@ -59,8 +60,8 @@ private:
     std::unordered_map<std::uint64_t, Question> open_;
     std::uint64_t last_ = 0;
     bool any_suppressed_ = false;
-    common::Timer expiry_timer_;
+    Timer expiry_timer_;
     ipc::Connector<proto::recipient_check::Message> categorizer_;
 };
 
-} // namespace smtpd
+} // namespace common

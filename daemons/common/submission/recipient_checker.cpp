@@ -1,7 +1,7 @@
-#include "daemons/smtpd/policy/recipient_checker.h"
+#include "daemons/common/submission/recipient_checker.h"
 #include <vector>
 
-namespace smtpd {
+namespace common {
 
 using namespace std::chrono_literals;
 using proto::recipient_check::Check;
@@ -11,8 +11,7 @@ static constexpr std::size_t max_cached = 10'000; // of each generation
 static constexpr auto patience = 10s;             // for an answer
 static constexpr auto known_for = 60s, unknown_for = 5s;
 
-RecipientChecker::RecipientChecker(common::Loop& loop, common::Log& log, const std::string& run,
-                                   const ipc::Identity& identity)
+RecipientChecker::RecipientChecker(Loop& loop, Log& log, const std::string& run, const ipc::Identity& identity)
     : expiry_timer_(loop, [this] { expire_questions(); }),
       categorizer_(loop, log, run + "/private/categorizer", proto::recipient_check::conversation, identity,
                    {[this](proto::recipient_check::Message&& message) { on_message(std::move(message)); },
@@ -60,13 +59,14 @@ void RecipientChecker::on_message(proto::recipient_check::Message&& message) {
     }
     auto* checked = std::get_if<Checked>(&message);
     if (!checked) return categorizer_.fail("unexpected message: only Checked and Suppressions are accepted here");
-    finish(checked->request, {checked->verdict, std::move(checked->text), std::move(checked->status)});
+    finish(checked->request,
+           {checked->verdict, std::move(checked->text), std::move(checked->status), checked->suppressed});
 }
 
 void RecipientChecker::finish(std::uint64_t request, Answer answer) {
     auto question = open_.extract(request); // gone: cancelled
     if (question.empty()) return;
-    const auto now = common::Loop::now().monotonic;
+    const auto now = Loop::now().monotonic;
     if (answer.verdict != Verdict::try_later) {
         if (new_cache_.size() >= max_cached) {
             old_cache_ = std::move(new_cache_);
@@ -79,7 +79,7 @@ void RecipientChecker::finish(std::uint64_t request, Answer answer) {
 }
 
 void RecipientChecker::expire_questions() {
-    const auto now = common::Loop::now().monotonic;
+    const auto now = Loop::now().monotonic;
     std::vector<std::uint64_t> late;
     for (auto& [request, question] : open_)
         if (question.until <= now) late.push_back(request);
@@ -87,4 +87,4 @@ void RecipientChecker::expire_questions() {
     if (!open_.empty()) expiry_timer_.start(1s);
 }
 
-} // namespace smtpd
+} // namespace common
