@@ -27,7 +27,8 @@ void QuarantineCleaner::limit(const config::Spool& spool, const config::History&
     places_[1].limits = places_[2].limits = {seconds(spool.quarantine_age), spool.quarantine_size};
     const auto at_least = [&](smtp::Duration age) { return std::max(seconds(age), std::chrono::seconds(1)); };
     places_[3].limits = {at_least(spool.removed_age), spool.removed_size}; // "0s": the rest is deleted
-    places_[4].limits = {at_least(history.keep_failed), history.keep_failed_size};
+    const bool keeps_failed = history.keep_failed > smtp::Duration::zero();
+    places_[4].limits = {at_least(history.keep_failed), keeps_failed ? history.keep_failed_size : 1}; // else nothing
     for (auto& place : places_) place.limits.at_once = deleted_at_once;
 }
 
