@@ -21,7 +21,7 @@ void require_cursor(const HookProgress& progress) {
 }
 
 // By their status; 0: none.
-constexpr int statuses[] = {200, 0, 401, 410, 413, 422, 429, 500, 301, 204};
+constexpr unsigned statuses[] = {200, 0, 401, 410, 413, 422, 429, 500, 301, 204};
 
 void deliver(HookProgress from, std::string_view answers) {
     const auto first = from.next;
