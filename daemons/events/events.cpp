@@ -1,5 +1,6 @@
 #include "daemons/events/events.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/text/units.h"
 #include <cerrno>
 #include <ctime>
 #include <fmt/format.h>
@@ -31,7 +32,8 @@ spool::Result<std::unique_ptr<Events>> Events::create(common::DaemonContext& con
 
 Events::Events(common::DaemonContext& context)
     : context_(context), problems_(context.report_problem), hooks_(context, problems_),
-      timer_(context.loop, [this] { start_step(); }), step_ended_(context.loop, [this] { take(); }) {
+      erasure_control_(context.loop, [this] { start_step(); }), timer_(context.loop, [this] { start_step(); }),
+      step_ended_(context.loop, [this] { take(); }) {
     step_ended_.unref();
 }
 
@@ -40,21 +42,28 @@ Events::~Events() { give_up_ = true; }
 void Events::reconfigure(common::DaemonConfig daemon_config) {
     const auto& history = daemon_config.config.history;
     const auto path = history.path(daemon_config.config.spool.directory);
-    if (path != path_) keeper_.reset();
+    if (path != path_) {
+        keeper_.reset();
+        erasures_ = std::make_shared<Erasures>();
+        erasure_control_.use(path, erasures_);
+    }
     path_ = path;
     limits_ = {.seconds = std::chrono::duration_cast<std::chrono::seconds>(history.keep).count(),
                .bytes = history.size};
     hooks_.reconfigure(daemon_config.config.hooks, path, daemon_config.config.smtp_client.tls_authorities,
                        daemon_config.secrets_as<proto::secrets::Hooks>());
     if (auto socket = daemon_config.take("hooks"); socket && !control_)
-        control_ = std::make_unique<HookControl>(context_, hooks_, std::move(socket), daemon_config.operators);
+        control_ = std::make_unique<HookControl>(context_, hooks_, std::move(socket), daemon_config.operators,
+                                                 [this](auto& server, const auto& request, const auto& body) {
+                                                     return erasure_control_.handle(server, request, body);
+                                                 });
     if (!step_.joinable()) timer_.start(0s);
 }
 
 void Events::start_step() {
     if (step_.joinable() || stopped_) return;
     if (!keeper_) {
-        auto opened = JournalKeeper::open(path_);
+        auto opened = JournalKeeper::open(path_, erasures_, hooks_.writing_dead_letters());
         if (!opened) return report_failure(opened.error());
         keeper_ = *std::move(opened);
     }
@@ -77,6 +86,7 @@ void Events::take() {
     if (!std::exchange(failure_, {}).empty()) problems_.set("journal", "");
     last_ = *result_;
     log(last_);
+    report_size();
     // One segment at a time is removed: after a step of the clock there is time to correct it.
     const bool more = last_.step && last_.step->work != KeeperWork::remove;
     timer_.start(more ? smtp::Duration(0s) : smtp::Duration(look_again));
@@ -91,8 +101,27 @@ void Events::log(const KeeperReport& report) {
     case KeeperWork::index:
         context_.log.info("journal: segment indexed first={} events={}", first, report.events);
         break;
+    case KeeperWork::erase:
+        if (report.erased_all)
+            context_.log.info("journal: address erased through={}", first);
+        else if (report.events > 0)
+            context_.log.info("journal: address erased from segment first={} events={}", first, report.events);
+        break;
     case KeeperWork::remove: context_.log.info("journal: segment removed first={} size={}", first, report.bytes); break;
     }
+}
+
+void Events::report_size() {
+    const auto fits = last_.time_that_fits;
+    if (!fits) return problems_.set("journal size", "");
+    const auto text = [](std::int64_t seconds) { return config::print_duration(std::chrono::seconds(seconds)); };
+    constexpr std::int64_t day = 86'400, hour = 3600;
+    const auto rounded = *fits >= 2 * day ? *fits / day * day : *fits >= 2 * hour ? *fits / hour * hour : *fits;
+    problems_.set(
+        "journal size",
+        fmt::format("the journal has reached its size (history.size): at the present rate that is enough for {}, "
+                    "and not for {} (history.keep): increase one or reduce the other",
+                    text(rounded), text(limits_.seconds)));
 }
 
 void Events::report_failure(const spool::Error& error) {

@@ -6,6 +6,7 @@
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/wake.h"
+#include "daemons/events/erasure_control.h"
 #include "daemons/events/hooks/hook_control.h"
 #include "daemons/events/hooks/hooks.h"
 #include "daemons/events/journal_keeper.h"
@@ -33,12 +34,15 @@ private:
     void start_step();
     void take();
     void log(const KeeperReport& report);
+    void report_size();
     void report_failure(const spool::Error& error);
     void finish_stop();
 
     common::DaemonContext& context_;
     common::Problems problems_;
     Hooks hooks_;
+    std::shared_ptr<Erasures> erasures_; // of the journal in path_
+    ErasureControl erasure_control_;
     std::unique_ptr<HookControl> control_; // null before the first configuration
     std::string path_;
     KeepLimits limits_;

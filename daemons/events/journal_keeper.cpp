@@ -1,6 +1,9 @@
 #include "daemons/events/journal_keeper.h"
+#include "daemons/common/history/address_hash.h"
+#include "daemons/common/history/erasure.h"
 #include "daemons/common/history/segment_index.h"
 #include "daemons/common/runtime/random.h"
+#include "daemons/events/segment_eraser.h"
 #include "daemons/events/segment_indexer.h"
 #include "libspool/journal/segments/sealed_segment.h"
 #include "libspool/journal/segments/segment_sealer.h"
@@ -16,12 +19,15 @@ constexpr const char* here = "."; // the journal's directory, as its disk sees i
 
 } // namespace
 
-Result<std::unique_ptr<JournalKeeper>> JournalKeeper::open(const std::string& path) {
-    return std::make_unique<JournalKeeper>(path, TRY(spool::RealDisk::open_at(path)));
+Result<std::unique_ptr<JournalKeeper>> JournalKeeper::open(const std::string& path, std::shared_ptr<Erasures> erasures,
+                                                           std::shared_ptr<std::mutex> dead) {
+    return std::make_unique<JournalKeeper>(path, TRY(spool::RealDisk::open_at(path)), std::move(erasures),
+                                           std::move(dead));
 }
 
-JournalKeeper::JournalKeeper(std::string path, std::unique_ptr<spool::RealDisk> disk)
-    : path_(std::move(path)), disk_(std::move(disk)) {}
+JournalKeeper::JournalKeeper(std::string path, std::unique_ptr<spool::RealDisk> disk,
+                             std::shared_ptr<Erasures> erasures, std::shared_ptr<std::mutex> dead)
+    : path_(std::move(path)), disk_(std::move(disk)), erasures_(std::move(erasures)), dead_(std::move(dead)) {}
 
 // The time of the oldest alone: the others are younger.
 Result<std::vector<KeptSegment>> JournalKeeper::look() const {
@@ -52,13 +58,18 @@ Result<KeeperReport> JournalKeeper::work(const KeepLimits& limits, std::int64_t 
         report.unsealed += !segments[i].segment.sealed;
         report.unindexed += !segments[i].segment.indexed;
     }
+    report.time_that_fits = time_that_fits(segments, limits, now);
     report.step = next_step(segments, published, limits, now, not_indexable_);
+    // Before anything is indexed that is to be erased.
+    if (!report.step || report.step->work == KeeperWork::index)
+        if (TRY(erase(segments, give_up, report))) return report;
     if (!report.step) return report;
     const auto first = report.step->first;
     switch (report.step->work) {
     case KeeperWork::seal: TRY(seal(first, give_up)); break;
     case KeeperWork::drop_plain: TRY(remove_file(first, spool::plain_suffix)); break;
     case KeeperWork::index: TRY(index(first, give_up, report)); break;
+    case KeeperWork::erase: break; // decided here, not by the plan
     case KeeperWork::remove:
         report.bytes = spool::size_of_segment(*disk_, first);
         TRY(remove(first));
@@ -84,6 +95,36 @@ Result<> JournalKeeper::index(std::uint64_t first, const std::atomic<bool>& give
     }
     report.events = done->events;
     return {};
+}
+
+// One segment, the first that is not done; when there is none left, the dead letters.
+Result<bool> JournalKeeper::erase(const std::vector<KeptSegment>& segments, const std::atomic<bool>& give_up,
+                                  KeeperReport& report) {
+    TRY(erasures_->load(*disk_, here));
+    auto current = erasures_->current();
+    if (!current) return false;
+    const auto secret = TRY(history::read_address_secret(*disk_, here));
+    const auto hash = secret ? std::optional(history::AddressHash(*secret)) : std::nullopt;
+    const history::Erasure erasure(current->address, hash ? &*hash : nullptr);
+    for (const auto& each : segments) {
+        const auto first = each.segment.first;
+        if (first < current->next || first > current->through) continue;
+        if (!each.segment.sealed) return false; // that comes first
+        const auto done = TRY(erase_from_segment(*disk_, here, first, erasure, give_up));
+        if (done.given_up) return true;
+        current->next = first + 1;
+        current->events += done.events;
+        current->segments += done.events > 0;
+        report.step = KeeperStep{KeeperWork::erase, first};
+        report.events = done.events;
+        TRY(erasures_->update(*disk_, here, *current, Erasures::Progress::some));
+        return true;
+    }
+    current->given_up += TRY(erase_from_dead_letters(*disk_, here, erasure, *dead_));
+    TRY(erasures_->update(*disk_, here, *current, Erasures::Progress::finished));
+    report.step = KeeperStep{KeeperWork::erase, current->through};
+    report.erased_all = true;
+    return true;
 }
 
 Result<> JournalKeeper::remove_file(std::uint64_t first, std::string_view suffix) {

@@ -7,10 +7,14 @@ namespace events {
 
 namespace {
 
-bool is_too_much(const std::vector<KeptSegment>& segments, const KeepLimits& limits, std::int64_t now) {
+std::uint64_t size_of(const std::vector<KeptSegment>& segments) {
     std::uint64_t bytes = 0;
     for (const auto& each : segments) bytes += each.bytes;
-    if (limits.bytes != 0 && bytes > limits.bytes) return true;
+    return bytes;
+}
+
+bool is_too_much(const std::vector<KeptSegment>& segments, const KeepLimits& limits, std::int64_t now) {
+    if (limits.bytes != 0 && size_of(segments) > limits.bytes) return true;
     const auto newest = segments.front().newest;
     return limits.seconds != 0 && newest != 0 && newest < now - limits.seconds;
 }
@@ -23,6 +27,17 @@ bool is_needed(const KeptSegment& segment, const KeepLimits& limits, std::int64_
 }
 
 } // namespace
+
+std::optional<std::int64_t> time_that_fits(const std::vector<KeptSegment>& segments, const KeepLimits& limits,
+                                           std::int64_t now) {
+    if (segments.empty() || limits.bytes == 0 || limits.seconds == 0) return {};
+    const auto oldest = segments.front().newest, age = now - oldest;
+    const auto bytes = size_of(segments);
+    if (oldest == 0 || age <= 0 || bytes < limits.bytes / 10 * 9) return {};
+    const auto fits = static_cast<std::int64_t>(static_cast<double>(age) * static_cast<double>(limits.bytes) /
+                                                static_cast<double>(bytes));
+    return fits < limits.seconds ? std::optional(fits) : std::nullopt;
+}
 
 std::optional<KeeperStep> next_step(const std::vector<KeptSegment>& segments, std::uint64_t published,
                                     const KeepLimits& limits, std::int64_t now,

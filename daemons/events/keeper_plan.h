@@ -31,6 +31,7 @@ enum class KeeperWork : std::uint8_t {
     seal,       // compress it
     drop_plain, // it is sealed already
     index,
+    erase, // an address
 };
 
 struct KeeperStep {
@@ -44,5 +45,10 @@ struct KeeperStep {
 std::optional<KeeperStep> next_step(const std::vector<KeptSegment>& segments, std::uint64_t published,
                                     const KeepLimits& limits, std::int64_t now,
                                     const std::vector<std::uint64_t>& not_indexable = {});
+
+// The journal is near its size: for how many seconds of events that is enough at the rate of those it has now, if that is
+// less than they are to be kept for.
+std::optional<std::int64_t> time_that_fits(const std::vector<KeptSegment>& segments, const KeepLimits& limits,
+                                           std::int64_t now);
 
 } // namespace events

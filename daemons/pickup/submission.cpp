@@ -113,6 +113,8 @@ void Submission::import(const Import& import) {
     if (!envelope) return refuse(EX_DATAERR, "invalid envelope: " + envelope.error().why);
     if (envelope->recipients.empty()) return refuse(EX_DATAERR, "no recipients");
     envelope_ = *std::move(envelope);
+    if (envelope_.lifetime == 0)
+        envelope_.lifetime = common::lifetime_of(envelope_.reverse_path, context_.config->queue);
     if (!admit()) return;
     importing_ = true;
     writer_.emplace(context_.spool_writer.write(id_, envelope_));

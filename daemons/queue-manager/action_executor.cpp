@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <variant>
@@ -182,15 +183,29 @@ void ActionExecutor::execute(const decide::queue::Remove& action, const Step& st
     removed_.count(common::Loop::now().monotonic);
     deps_.metrics.count(common::MetricId::messages_removed);
     deps_.undelivered.write(action.id);
+    const bool keeps_failed = deps_.keeps_failed();
+    auto last = keeps_failed ? last_records_of(action.id, step) : std::vector<spool::Property>();
     // What is still to be logged about it is in its file, and comes first.
     const auto* result = step.event.result;
     const bool by_result = result != nullptr && result->event().id == action.id;
-    deps_.events.finished(
-        action.id, action.location, by_result ? &result->report() : nullptr,
-        [this, id = action.id, location = action.location, acknowledgement = step.event.acknowledgement] {
-            deps_.log.info("{}: removed", id.text());
-            deps_.files.remove(id, location, acknowledgement);
-        });
+    deps_.events.finished(action.id, action.location, by_result ? &result->report() : nullptr,
+                          [this, id = action.id, location = action.location, keeps_failed, last = std::move(last),
+                           acknowledgement = step.event.acknowledgement](MessageEvents::Result result) mutable {
+                              deps_.log.info("{}: removed", id.text());
+                              if (keeps_failed && result == MessageEvents::Result::not_reached)
+                                  deps_.files.keep_failed(id, location, std::move(last), acknowledgement);
+                              else
+                                  deps_.files.remove(id, location, acknowledgement);
+                          });
+}
+
+std::vector<spool::Property> ActionExecutor::last_records_of(spool::QueueId id, const Step& step) const {
+    std::vector<spool::Property> last;
+    for (const auto& action : step.all.list)
+        if (const auto* outcome = std::get_if<decide::queue::RecordOutcome>(&action);
+            outcome != nullptr && outcome->id == id)
+            std::ranges::move(records_of(*outcome, step), std::back_inserter(last));
+    return last;
 }
 
 // ---- the log ----

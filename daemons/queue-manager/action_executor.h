@@ -18,6 +18,7 @@
 #include "daemons/queue-manager/spool/message_files.h"
 #include "daemons/queue-manager/spool/message_loader.h"
 #include "libspool/store/store.h"
+#include <functional>
 
 namespace queue_manager {
 
@@ -37,6 +38,7 @@ public:
         RouterClient& router;
         ReportClient& reports;
         DeliveryOrders& agents;
+        std::function<bool()> keeps_failed; // finished messages that failed for a recipient (failed/)
     };
     explicit ActionExecutor(const Dependencies& dependencies) : deps_(dependencies) {}
     ActionExecutor(const ActionExecutor&) = delete;
@@ -83,6 +85,8 @@ private:
     void execute(const decide::queue::LinkForgotten& action, const Step& step);
     void execute(const decide::queue::DomainForgotten& action, const Step& step);
     std::vector<spool::Property> records_of(const decide::queue::RecordOutcome& action, const Step& step) const;
+    // Of what this step decides about a message that it removes, too.
+    std::vector<spool::Property> last_records_of(spool::QueueId id, const Step& step) const;
     void record(spool::QueueId id, spool::Property property, const Step& step, spool::Sync sync = spool::Sync::no);
 
     Dependencies deps_;

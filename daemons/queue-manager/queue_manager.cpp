@@ -48,7 +48,7 @@ spool::Result<std::unique_ptr<QueueManager>> QueueManager::create(common::Daemon
 QueueManager::QueueManager(common::DaemonContext& context, const config::Config& config,
                            std::unique_ptr<spool::RealDisk> disk)
     : context_(context), log_(context.log), config_(config), disk_(std::move(disk)),
-      wake_(context.loop, [this] { pool_.drain(); }), journal_files_(*disk_, config.history.directory),
+      wake_(context.loop, [this] { pool_.drain(); }), journal_files_(*disk_, config.history),
       pool_(*disk_, config.spool.sync_threads, [this] { wake_.signal(); }),
       turn_(context.loop, [this] { end_of_turn(); }), journal_(journal_dependencies(), config.history),
       loader_(
@@ -96,6 +96,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                .keys = keys_,
                .events = events_,
                .problems = problems_,
+               .keeps_failed = [this] { return keeps_failed(); },
                .written = [this] { turn_.schedule(); },
                .known_now = [this](spool::QueueId id) { results_.message_known(id); }}),
       scrub_(context.loop, pool_,
@@ -155,10 +156,11 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                  .categorizer = categorizer_,
                  .router = router_,
                  .reports = reports_,
-                 .agents = orders_}) {
+                 .agents = orders_,
+                 .keeps_failed = [this] { return keeps_failed(); }}) {
     mode_notices_.announce(config);
     journal_backlog_.configure(config.history);
-    cleaner_.limit(config_->spool);
+    cleaner_.limit(config_->spool, config_->history);
     using decide::queue::Presence;
     for (auto service :
          {decide::queue::Service::categorizer, decide::queue::Service::router, decide::queue::Service::bounce})
@@ -306,6 +308,7 @@ void QueueManager::begin() {
                                                                    .pool = pool_,
                                                                    .files = files_,
                                                                    .intake = intake_,
+                                                                   .journal = journal_,
                                                                    .events = events_,
                                                                    .system_events = system_events_,
                                                                    .suppressions = suppressions_,
@@ -377,7 +380,7 @@ void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     journal_.reconfigure(daemon_config.config.history);
     journal_backlog_.configure(daemon_config.config.history);
     if (listener_) system_events_.reloaded();
-    cleaner_.limit(config_->spool);
+    cleaner_.limit(config_->spool, config_->history);
     keys_.reconfigure(daemon_config.config.idempotency);
     if (listener_) {
         listener_->expect(std::move(daemon_config.expected)); // the sockets themselves do not change
@@ -458,6 +461,8 @@ std::string QueueManager::not_delivering() const {
     if (!categorizer_.present()) return "the categorizer is not connected";
     return "";
 }
+
+bool QueueManager::keeps_failed() const { return config_->history.keep_failed > smtp::Duration::zero(); }
 
 QueueStatus QueueManager::queue_status() {
     const auto now = Loop::now();

@@ -89,6 +89,7 @@ private:
     void drain_then(smtp::Monotonic until, std::function<void()> done);
     void save_state(); // for the next start
 
+    bool keeps_failed() const;
     QueueStatus queue_status();
     std::string not_accepting() const;  // why; "": it accepts
     std::string not_delivering() const; // why; "": it delivers

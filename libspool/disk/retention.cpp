@@ -82,6 +82,10 @@ Result<RetentionResult> enforce_retention(RealDisk& disk, const std::string& dir
         const bool too_old = limits.age.count() != 0 && now - thing.changed > limits.age;
         const bool too_much = limits.bytes != 0 && kept.bytes > limits.bytes;
         if (!too_old && !too_much) break;
+        if (limits.at_once != 0 && kept.removed == limits.at_once) {
+            kept.more = true;
+            break;
+        }
         if (auto gone = remove(disk, directory, thing); !gone) {
             kept.error = gone.error();
             continue;

@@ -33,5 +33,6 @@ std::optional<QueueId> reused_file_named(std::string_view name) {
 }
 
 std::string path_of_removed(QueueId id) { return "removed/" + id.text(); }
+std::string path_of_failed(QueueId id) { return "failed/" + id.text(); }
 
 } // namespace spool

@@ -34,5 +34,7 @@ std::string path_of_reused(QueueId file);
 std::optional<QueueId> reused_file_named(std::string_view name);
 // "removed/0A1B…1F": of what an operator removed and may want back.
 std::string path_of_removed(QueueId id);
+// "failed/0A1B…1F": of a finished message that is kept because it failed for a recipient.
+std::string path_of_failed(QueueId id);
 
 } // namespace spool

@@ -42,7 +42,8 @@ enum class EventType : std::uint8_t {
     limit_hit,
     milter_rejected,
     journal_gap,
-    last_ = journal_gap,
+    journal_erased,
+    last_ = journal_erased,
 };
 
 constexpr std::string_view name_of(EventType type) {
@@ -80,7 +81,8 @@ constexpr std::string_view name_of(EventType type) {
                                           "auth.failed",
                                           "limit.hit",
                                           "milter.rejected",
-                                          "journal.gap"};
+                                          "journal.gap",
+                                          "journal.erased"};
     return names[static_cast<std::size_t>(type)];
 }
 

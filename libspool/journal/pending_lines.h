@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spool::journal {
@@ -30,16 +32,21 @@ public:
 
     // `node`: of this spool; `next`: the number of the next line.
     void start(std::string node, std::uint64_t next);
+    // From now on each line, which begins at `from` in the buffer and has no end yet, is changed so.
+    using Rewrite = std::function<void(std::string& buffer, std::size_t from)>;
+    void rewrite_with(Rewrite rewrite) { rewrite_ = std::move(rewrite); }
 
     // Adds a line, its members after the first five written by `fill(JsonObject&)`: its number.
     template <class Fill> std::uint64_t add(EventType type, smtp::WallTime time, Fill&& fill) {
         if (older_bytes_ + waiting_.bytes.size() >= most_bytes) give_up_waiting();
         if (waiting_.last + 1 - waiting_.first >= most_lines) begin_batch();
         ++waiting_.last;
+        const auto begin = waiting_.bytes.size();
         JsonObject line(waiting_.bytes);
         head(line, type, time);
         fill(line);
         line.close();
+        if (rewrite_) rewrite_(waiting_.bytes, begin);
         waiting_.bytes += '\n';
         return waiting_.last;
     }
@@ -68,6 +75,7 @@ private:
     void miss_names_of_gaps(const Numbers& lines);
 
     std::string node_;
+    Rewrite rewrite_;
     Lines waiting_;           // lines are added to it
     std::deque<Lines> older_; // whole batches before it
     std::size_t older_bytes_ = 0;

@@ -32,6 +32,7 @@ Result<> Writer::begin(std::uint64_t first, smtp::Monotonic now) {
     // One of this name has no line that was published: its first batch failed.
     if (const auto removed = disk_.unlink(name); !removed && removed.error().code != ENOENT) return removed;
     name_ = name;
+    first_ = first;
     segment_ = TRY(disk_.open(name_, Open::create));
     size_ = 0;
     name_durable_ = false;

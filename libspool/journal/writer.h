@@ -27,6 +27,10 @@ public:
     // On stable storage, and published to readers, when it returns. Error: neither the segment nor a new one could be
     // written; the lines are lost, and the next call begins a new segment.
     Result<> append(const Lines& lines, smtp::Monotonic now);
+    // The next lines begin a new segment.
+    void end_segment() { segment_.close(); }
+    // Number of the first line of the segment that was written to last.
+    std::uint64_t segment_first() const { return first_; }
     // For an orderly stop, when all was appended: the next start continues with the next number.
     Result<> stopped(std::uint64_t last);
 
@@ -41,7 +45,7 @@ private:
     const Limits limits_;
     File segment_, synced_;
     std::string name_; // of the segment, last begun
-    std::uint64_t size_ = 0;
+    std::uint64_t first_ = 0, size_ = 0;
     bool name_durable_ = false;
     smtp::Monotonic begun_{};
 };

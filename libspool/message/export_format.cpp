@@ -27,20 +27,25 @@ ReadResult<> export_message(Disk& disk, QueueId id, const std::function<Result<>
     }
 }
 
+EnvelopeRecipient present_form(const MessageState& state, const RecipientState& recipient) {
+    auto form = state.envelope_of(recipient);
+    if (form.address != recipient.address && form.original.empty()) form.original = form.address;
+    form.address = recipient.address;
+    form.fate = recipient.fate;
+    form.user = recipient.user;
+    form.target = recipient.target;
+    form.transport = recipient.transport;
+    form.reverse_path = recipient.reverse_path;
+    return form;
+}
+
 Envelope remaining_envelope(const MessageState& state) {
     Envelope out = state.envelope;
     out.recipients.clear();
     out.edits = {}; // the content that goes with it is read as edited
     for (const auto& recipient : state.recipients) {
         if (recipient.accounted_for()) continue; // kept: failed but not reported, to be tried once more
-        auto& left = out.recipients.emplace_back(state.envelope_of(recipient));
-        if (left.address != recipient.address && left.original.empty()) left.original = left.address;
-        left.address = recipient.address;
-        left.fate = recipient.fate;
-        left.user = recipient.user;
-        left.target = recipient.target;
-        left.transport = recipient.transport;
-        left.reverse_path = recipient.reverse_path;
+        out.recipients.push_back(present_form(state, recipient));
     }
     if (state.held) {
         if (out.verdict == Verdict::accept) out.verdict = Verdict::hold;

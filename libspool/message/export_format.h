@@ -13,6 +13,9 @@ namespace spool {
 // ends it.
 ReadResult<> export_message(Disk& disk, QueueId id, const std::function<Result<>(std::string_view)>& take);
 
+// A recipient as an envelope has it: under its present address, with what was decided about it.
+EnvelopeRecipient present_form(const MessageState& state, const RecipientState& recipient);
+
 // The envelope of what is left to be done: the recipients that are not accounted for, under their present
 // addresses, with their DSN parameters; what operators and routes have decided since (hold, expiry, policy,
 // lane, reroute) is part of it. No recipients: nothing is left.

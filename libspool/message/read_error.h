@@ -1,6 +1,7 @@
 // Why a message cannot be read: the system (open, read), or the file itself.
 #pragma once
 #include "libspool/disk/result.h"
+#include <cerrno>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -22,6 +23,11 @@ struct Damaged {
 
 using ReadError = std::variant<Error, Damaged>;
 std::string text_of(const ReadError& error);
+// There is no such file.
+inline bool is_gone(const ReadError& error) {
+    const auto* of_system = std::get_if<Error>(&error);
+    return of_system != nullptr && of_system->code == ENOENT;
+}
 template <class T = void> using ReadResult = std::expected<T, ReadError>;
 
 } // namespace spool

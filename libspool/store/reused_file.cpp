@@ -14,6 +14,7 @@ struct HeaderSeen {
     std::optional<FileHeader> header; // nothing: it is not whole
     std::uint32_t checksum = 0;
     bool unsealed = false;
+    bool kept = false; // a message has the file for itself, with a log in it
     bool is_of(QueueId id) const { return header && header->id == id; }
 };
 
@@ -22,7 +23,8 @@ Result<HeaderSeen> head_of(Disk& disk, const File& file) {
     const std::string_view bytes(space.data(), TRY(disk.read(file, 0, space)));
     const auto header = decode_header(bytes);
     if (!header) return HeaderSeen{.header = {}, .unsealed = header.error().first == HeaderFault::unsealed};
-    return HeaderSeen{.header = *header, .checksum = checksum_of_header(bytes)};
+    return HeaderSeen{
+        .header = *header, .checksum = checksum_of_header(bytes), .kept = is_kept_file(bytes, header->id)};
 }
 
 } // namespace
@@ -40,8 +42,10 @@ Result<> make_own(Disk& disk, QueueId id, ReusedFile& reused, Location to) {
         const auto head = TRY(head_of(disk, *file));
         if (!head.is_of(id))
             return std::unexpected(Error{EBADMSG, path + ": does not hold " + id.text() + " any longer"});
-        TRY(disk.truncate(*file, head.header->log_offset()));
-        TRY(disk.write(*file, kept_file_mark_offset, {&kept_file_mark, 1}));
+        if (!head.kept) { // else a power cut has undone the rename, and what was recorded since is in the file
+            TRY(disk.truncate(*file, head.header->log_offset()));
+            TRY(disk.write(*file, kept_file_mark_offset, {&kept_file_mark, 1}));
+        }
     }
     TRY(disk.rename(path, path_of(id, to)));
     reused.now = ReusedFile::Now::left;

@@ -119,9 +119,9 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
             if (const auto known = handles.find(in->file); known != handles.end())
                 operation.file.reused.handle = known->second;
         }
+        operation.file.finished = failed.contains(operation.id);
         if (operation.kind == Operation::Kind::append) {
             if (failed.contains(operation.id)) tails.erase(operation.id);
-            operation.file.finished = failed.contains(operation.id);
             if (auto known = tails.extract(operation.id)) operation.file.tail = known.mapped();
         }
         if (operation.pace == Sync::yes) {
@@ -302,6 +302,32 @@ void Store::remove(QueueId id, Location hint, Done done) {
                 std::move(done));
 }
 
+// A file whose sync failed is not written to again: what it did not promise cannot be made durable, and it is not kept.
+void Store::keep_failed(QueueId id, Location hint, std::vector<Property> last, Done done) {
+    const auto keep = [id, options = inner_->options.log](Disk& disk, const std::string& path, Inner::File& file,
+                                                          const std::vector<Property>& records) -> Result<> {
+        if (file.finished) return std::unexpected(Error{EIO, path + ": a sync of it has failed"});
+        if (!records.empty())
+            TRY(append_to(disk, path, id, records, Sync::yes, options, file.tail, file.lost));
+        else
+            TRY(disk.sync_data(TRY(disk.open(path, Open::read_write))));
+        return disk.rename(path, path_of_failed(id));
+    };
+    inner_->ask({.id = id,
+                 .kind = Inner::Operation::Kind::removal,
+                 .pace = Sync::yes,
+                 .act = [id, hint, keep](Disk& disk, Inner::File& file, const auto& records) -> Result<> {
+                     TRY(make_own(disk, id, file.reused, Location::incoming));
+                     auto gone = wherever(disk, id, hint,
+                                          [&](const std::string& path) { return keep(disk, path, file, records); });
+                     file.tail.reset();
+                     if (!gone && gone.error().code == ENOENT) return {};
+                     return gone;
+                 },
+                 .properties = std::move(last)},
+                std::move(done));
+}
+
 void Store::move_to_removed(QueueId id, Location hint, Done done) {
     inner_->ask({id, Inner::Operation::Kind::removal, Sync::no,
                  [id, hint](Disk& disk, Inner::File& file, auto&) -> Result<> {
@@ -364,7 +390,8 @@ void Store::move_to_bad(QueueId id, Location hint, std::string why, Done done) {
 }
 
 Result<> prepare_spool(Disk& disk, const std::vector<std::uint8_t>& slots) {
-    for (const char* path : {"incoming", "messages", "removed", "bad", "quarantine", "quarantine/incomplete", "index"})
+    for (const char* path :
+         {"incoming", "messages", "removed", "failed", "bad", "quarantine", "quarantine/incomplete", "index"})
         TRY(disk.make_directory(path, 0700));
     for (unsigned n = 0; n < 256; ++n) {
         constexpr std::string_view digits = "0123456789abcdef";

@@ -26,7 +26,7 @@ class Store {
 public:
     using Done = std::move_only_function<void(Result<>)>; // through the pool's drain()
 
-    // incoming/, messages/00..ff, removed/, bad/, quarantine/incomplete/, index/ exist (prepare_spool).
+    // incoming/, messages/00..ff, removed/, failed/, bad/, quarantine/incomplete/, index/ exist (prepare_spool).
     explicit Store(CommitPool& pool, const StoreOptions& options = {});
     ~Store();
     Store(const Store&) = delete;
@@ -63,6 +63,10 @@ public:
     void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
     // Unlinks the file, wherever it is, or wipes the reused file it is in. Succeeds if it is gone already.
     void remove(QueueId id, Location hint, Done done = {});
+    // Into failed/, in the place of remove(): `last` are the records that were left out because the message was to be
+    // removed. They and all before them are on stable storage before the rename, so that a message whose rename is
+    // undone is found finished. An error: it is where it was, and may be removed. Succeeds if it is gone already.
+    void keep_failed(QueueId id, Location hint, std::vector<Property> last, Done done = {});
     // Into removed/, where it stays until restore() or permanently: an operator's removal, which is recorded in the
     // file. Succeeds if it is gone already.
     void move_to_removed(QueueId id, Location hint, Done done = {});

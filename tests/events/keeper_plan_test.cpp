@@ -54,6 +54,21 @@ TEST_CASE("the oldest segment is removed by age or size, never the one that is w
     CHECK(step({sealed(1, 11, true, 0), plain(11, 99)}, 50, {.seconds = 1}) == std::nullopt); // its time is not known
 }
 
+TEST_CASE("a journal that is near its size holds less than it is to, or it does not matter") {
+    const KeepLimits limits{.seconds = 30 * day, .bytes = 10 * mega};
+    std::vector<KeptSegment> segments;
+    for (std::uint64_t n = 0; n < 9; ++n)
+        segments.push_back(sealed(1 + 10 * n, 11 + 10 * n, true, now - static_cast<std::int64_t>(9 - n) * day));
+    CHECK(time_that_fits(segments, limits, now) == 10 * day);
+    CHECK(time_that_fits(segments, {.seconds = 10 * day, .bytes = 10 * mega}, now) == std::nullopt);
+    CHECK(time_that_fits(segments, {.seconds = 30 * day}, now) == std::nullopt);
+    CHECK(time_that_fits(segments, {.seconds = 30 * day, .bytes = 20 * mega}, now) == std::nullopt);
+    CHECK(time_that_fits({sealed(1, 11, true, 0)}, {.seconds = day, .bytes = mega}, now) == std::nullopt);
+    CHECK(time_that_fits({}, limits, now) == std::nullopt);
+    segments.front().newest = now + day; // the clock was set
+    CHECK(time_that_fits(segments, limits, now) == std::nullopt);
+}
+
 TEST_CASE("what a kill left between sealing and removing the plain file is finished first") {
     auto both = sealed(1, 11, false);
     both.segment.plain = true;

@@ -34,7 +34,7 @@ ROOMS = {
     # file system, durable commits, free-space reserve, files put aside
     "libspool/disk": {"libspool/format"},
     # one message's file: its state, reading, writing and export
-    "libspool/message": {"libspool/delivery", "libspool/disk", "libspool/format"},
+    "libspool/message": {"libsmtp/text", "libspool/delivery", "libspool/disk", "libspool/format"},
     # the spool as a whole: ids, storage, recovery, check, snapshot
     "libspool/store": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/message"},
     # what became of every message: lines of the journal, numbered, written and made durable
@@ -257,8 +257,8 @@ ROOMS = {
         "daemons/queue-manager/events", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
     # the control socket: one class for each kind of request
     "daemons/queue-manager/requests": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
-        "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/probe",
-        "daemons/queue-manager/spool"},
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
+        "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
     # builds and connects the queue manager's parts; executes the engine's actions; main program
     "daemons/queue-manager": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
         "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",

@@ -95,6 +95,7 @@ POSTRIDER = [
     row("queue ages", "--by-sender", "queue", "ages", "--by-sender", "id={id}", "-c", "{file}", out="^ +test.example +1  1  0 "),
     row("queue ages", "--limit", "queue", "ages", "--limit", "1", "-c", "{file}", out="^ +remote.example +\\d"),
     row("message list", "--limit", "message", "list", "-c", "{file}", "--limit", "1", out="{id}|message"),
+    row("message resend", "--to", "message", "resend", "{id}", "--to", "ann@remote.example", "-c", "{file}", status=1, err="still queued"),
     row("message cat", "--header", "message", "cat", "{id}", "--header", "-c", "{file}", out="^Subject: options",
         then=lambda mta, i, done: (None, ) if "Hello." not in done.stdout else pytest.fail(done.stdout)),
     *(row(f"message {verb}", "--reason", "message", verb, *more, "{id}", "--reason", WHY, "-c", "{file}", then=then) for verb, more, then in [

@@ -1,4 +1,5 @@
 #include "daemons/common/history/books.h"
+#include "daemons/common/history/erasure.h"
 #include "daemons/common/history/history_query.h"
 #include "daemons/common/history/message_history.h"
 #include "libsmtp/text/date.h"
@@ -42,7 +43,8 @@ void Books::accepted(QueueId id, const json& event) {
     const auto [message, is_new] = open_.try_emplace(id);
     totals_.accepted += is_new; // it may be recorded again after a crash
     message->second.acceptance_known = true;
-    message->second.recipients = number_of(event, "recipients_total");
+    message->second.recipients = number_of(event, "recipients_total"); // none, if it is erased
+    message->second.erased = message->second.erased || is_erased(event);
 }
 
 void Books::ended(QueueId id, std::size_t kind, const json& event) {
@@ -51,6 +53,7 @@ void Books::ended(QueueId id, std::size_t kind, const json& event) {
     auto& open = message == open_.end() ? open_[id] : message->second;
     const auto recipient = string_of(event, "recipient");
     ++open.events[kind];
+    open.erased = open.erased || is_erased(event);
     open.distinct[kind] += open.ended.insert(hash_of(recipient, ends[kind])).second;
     open.ended.insert(hash_of(recipient, {}));
 }
@@ -114,6 +117,11 @@ std::vector<QueueId> Books::open() const {
     return ids;
 }
 
+bool Books::has_ended(const Open& open, std::string_view recipient) const {
+    return open.erased || open.ended.contains(hash_of(recipient, {})) ||
+           (recorded_as_ && open.ended.contains(hash_of(recorded_as_(recipient), {})));
+}
+
 std::string Books::compare(QueueId id, const spool::MessageState& file) const {
     const auto message = open_.find(id);
     if (message == open_.end())
@@ -123,7 +131,7 @@ std::string Books::compare(QueueId id, const spool::MessageState& file) const {
     using spool::Status;
     for (const auto& recipient : file.recipients)
         if (recipient.status != Status::pending && recipient.status != Status::removed &&
-            !open.ended.contains(hash_of(recipient.address, {})))
+            !has_ended(open, recipient.address))
             return fmt::format("in the spool, where <{}> has come to its end, which is not recorded",
                                recipient.address);
     return {};

@@ -7,11 +7,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace history {
@@ -24,6 +26,10 @@ class Books {
 public:
     // Imbalances beyond this are counted only.
     static constexpr std::size_t most_kept = 1000;
+
+    // `recorded_as`: the other form in which the journal may have an address; null: there is none.
+    using OtherForm = std::function<std::string(std::string_view address)>;
+    explicit Books(OtherForm recorded_as = {}) : recorded_as_(std::move(recorded_as)) {}
 
     void add(const nlohmann::json& event);
 
@@ -50,6 +56,7 @@ private:
         std::uint64_t recipients = 0;                // accepted
         std::array<std::uint64_t, kinds> events{};   // of each end
         std::array<std::uint64_t, kinds> distinct{}; // the same without those that are repeated
+        bool erased = false;                         // some of its events, so that recipients cannot be told
         std::unordered_set<std::size_t> ended;       // hashes of end and recipient, and of recipient alone
     };
 
@@ -59,6 +66,9 @@ private:
     bool is_older(spool::QueueId id) const;
     void imbalance(spool::QueueId id, std::string why);
 
+    bool has_ended(const Open& open, std::string_view recipient) const;
+
+    OtherForm recorded_as_;
     std::string since_; // time of the first event, RFC 3339; "" before it
     std::unordered_map<spool::QueueId, Open> open_;
     Totals totals_;

@@ -1,4 +1,5 @@
 #include "daemons/common/history/history_query.h"
+#include "daemons/common/history/address_hash.h"
 #include "daemons/decide/queue/filter.h"
 #include "libsmtp/text/date.h"
 #include <algorithm>
@@ -197,7 +198,20 @@ QueryTerm& HistoryQuery::term(std::string_view key, Subject subject, std::string
     return terms_.back();
 }
 
-std::expected<HistoryQuery, std::string> HistoryQuery::parse(std::span<const std::string> given, smtp::WallTime now) {
+// As further patterns, of which each has one for the index.
+void HistoryQuery::add_hashed(const AddressHash& hash) {
+    for (auto& term : terms_) {
+        const bool addresses = term.subject == Subject::anything || term.subject == Subject::address ||
+                               term.subject == Subject::recipient || term.subject == Subject::sender;
+        if (!addresses) continue;
+        for (std::size_t n = 0, count = term.patterns.size(); n < count; ++n)
+            if (const auto& pattern = term.patterns[n]; !pattern.empty() && pattern.find_first_of("*?") == pattern.npos)
+                term.patterns.push_back(hash.of(pattern));
+    }
+}
+
+std::expected<HistoryQuery, std::string> HistoryQuery::parse(std::span<const std::string> given, smtp::WallTime now,
+                                                             const AddressHash* hash) {
     HistoryQuery query;
     for (const std::string& word : given) {
         const auto equals = word.find('=');
@@ -235,6 +249,7 @@ std::expected<HistoryQuery, std::string> HistoryQuery::parse(std::span<const std
             query.term(key, known->subject, known->member).patterns.push_back(pattern_of(known->subject, value));
         }
     }
+    if (hash != nullptr) query.add_hashed(*hash);
     return query;
 }
 

@@ -38,10 +38,14 @@ struct QueryTerm {
     std::vector<std::string> patterns; // lower case; any of them
 };
 
+class AddressHash;
+
 class HistoryQuery {
 public:
-    // `now`: what "since=2d" counts from. The error is a line for the user, with the words that there are.
-    static std::expected<HistoryQuery, std::string> parse(std::span<const std::string> words, smtp::WallTime now);
+    // `now`: what "since=2d" counts from. `hash`: with it, addresses are also found where they are hashed. The error is
+    // a line for the user, with the words that there are.
+    static std::expected<HistoryQuery, std::string> parse(std::span<const std::string> words, smtp::WallTime now,
+                                                          const AddressHash* hash = nullptr);
 
     bool matches(const nlohmann::json& event) const;
     const std::vector<QueryTerm>& terms() const { return terms_; }
@@ -51,6 +55,7 @@ public:
     bool selects_all() const { return terms_.empty() && since_.empty() && until_.empty(); }
 
 private:
+    void add_hashed(const AddressHash& hash);
     QueryTerm& term(std::string_view key, Subject subject, std::string_view member);
 
     std::vector<QueryTerm> terms_;

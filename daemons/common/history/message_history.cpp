@@ -1,4 +1,5 @@
 #include "daemons/common/history/message_history.h"
+#include "daemons/common/history/erasure.h"
 #include "daemons/common/history/history_query.h"
 #include <algorithm>
 #include <array>
@@ -102,6 +103,10 @@ RecipientHistory* MessageHistory::recipient(const std::string& address) {
 void MessageHistory::add_outcome(const json& event, std::string_view type) {
     const auto* meaning = std::ranges::find(of_recipients, type, &Meaning::type);
     if (meaning == of_recipients.end()) return;
+    if (is_erased(event)) {
+        ++erased_;
+        return;
+    }
     auto* to = recipient(string_of(event, "recipient"));
     if (to == nullptr) return;
     to->outcome = meaning->outcome;
@@ -156,6 +161,7 @@ std::uint64_t MessageHistory::recipients_total() const {
 }
 
 std::string MessageHistory::outcome_text() const {
+    if (recipients_.empty() && erased_ > 0) return "erased";
     if (recipients_.empty()) return finished_ ? "finished" : "queued";
     const auto worst = std::ranges::max(recipients_, {}, [](const auto& each) { return weight(each.outcome); }).outcome;
     const auto such = std::ranges::count(recipients_, worst, &RecipientHistory::outcome);

@@ -61,6 +61,7 @@ private:
 
     std::string id_, message_id_, sender_, submitter_, accepted_, last_time_;
     std::uint64_t size_ = 0, events_ = 0, stated_total_ = 0, not_kept_ = 0;
+    std::uint64_t erased_ = 0; // ends of recipients that are not known any longer
     bool finished_ = false;
     std::vector<RecipientHistory> recipients_;
 };

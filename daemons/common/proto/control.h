@@ -34,7 +34,7 @@ namespace op {
 // [at most 20 {"gate" (route, categorizer, report),"queue" (route: whose next hop it is),"deliveries","failures",
 // "failing_since","next_attempt","last_error","last_error_status","waiting_for"}], "pauses":
 // [{"scope","name","by","reason","since"}], "problems": [text],
-// "retained": [{"directory","messages","bytes","deleted"}] (kept for a while: bad/, quarantine/, removed/).
+// "retained": [{"directory","messages","bytes","deleted"}] (kept for a while: bad/, quarantine/, removed/, failed/).
 inline constexpr std::string_view status = "status";
 
 // "configuration" (its text), and its "file": what it would do to queued mail, compared with the one in force. A line
@@ -114,6 +114,12 @@ inline constexpr std::string_view resume = "resume";
 // "ids", or "all" (true): what `remove` took is delivered after all, as long as it is there (spool.removed_age). One
 // line: "matched", "changed", "skipped".
 inline constexpr std::string_view restore = "restore";
+
+// "ids": what is kept of failed mail (history.keep_failed) is removed. One line: "removed".
+inline constexpr std::string_view forget = "forget";
+// The journal's events so far end a segment; an event says that some of them are to be erased, and who asks. One line:
+// "through", the number of the last one.
+inline constexpr std::string_view end_segment = "end-segment";
 
 // The others take "ids" or "filter", "reason", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
 // run), "would_change", "skipped" (already so, or gone meanwhile), "in_flight" (of these: to be removed, being

@@ -1,5 +1,5 @@
-// The operations of run/hooks, served by the events process to root and to members of mta.admin_group. Framed as those
-// of run/control (control.h), with the same codes of errors. Knows no JSON library.
+// The operations of run/hooks, on hooks and on the journal's files, served by the events process to root and to members
+// of mta.admin_group. Framed as those of run/control (control.h), with the same codes of errors. Knows no JSON library.
 #pragma once
 #include <string_view>
 
@@ -13,6 +13,13 @@ namespace op {
 // "failures" (in a row), "failing_since" (seconds since 1970), "next_attempt" (seconds from now; 0: none waits),
 // "last_answer", "problem", and since the process began: "pushed", "failed" (requests), "dead" (events given up).
 inline constexpr std::string_view list = "hooks";
+
+// Erasing an address: what is asked for is on stable storage before "done", and is done after that. "address",
+// "through": number of the last event that is concerned.
+inline constexpr std::string_view erase = "erase";
+// "address". One line: "known" (asked for and not finished, or finished since the process began), "finished", and so
+// far: "events", "segments" (erased, and from how many), "given_up" (events that hooks had given up).
+inline constexpr std::string_view erasure = "erasure";
 
 // All others: "hook", its name.
 

@@ -1,5 +1,6 @@
 #include "daemons/events/hooks/cursor_file.h"
-#include <array>
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace events {
@@ -11,15 +12,23 @@ using spool::Result;
 
 namespace {
 
-constexpr int version = 1;
+constexpr std::uint64_t version = 1;
 constexpr std::size_t largest = 64 * 1024;
 constexpr std::string_view state_names[] = {"delivering", "paused", "off"};
 
 std::string file_of(const std::string& hook) { return std::string(cursors_directory) + "/" + hook; }
 
-template <class T> T number_of(const json& from, const char* name) {
+// Numbers of events stay far below this, and sums with them do not overflow.
+constexpr std::uint64_t largest_number = 1ull << 62;
+constexpr std::uint64_t last_second = 253'402'300'799; // of the year 9999
+
+// 0 if it is missing. Nothing: it is no such number.
+std::optional<std::uint64_t> number_of(const json& from, const char* name, std::uint64_t largest_value) {
     const auto found = from.find(name);
-    return found != from.end() && found->is_number_integer() ? found->get<T>() : T{};
+    if (found == from.end()) return 0;
+    if (!found->is_number_unsigned()) return {};
+    const auto value = found->get<std::uint64_t>();
+    return value <= largest_value ? std::optional(value) : std::nullopt;
 }
 
 } // namespace
@@ -39,14 +48,21 @@ std::string encode(const HookProgress& progress) {
 
 std::optional<HookProgress> decode_progress(std::string_view text) {
     const auto from = json::parse(text, nullptr, false);
-    if (!from.is_object() || number_of<int>(from, "v") != version || !text.ends_with('\n')) return {};
+    if (!from.is_object() || number_of(from, "v", version) != version || !text.ends_with('\n')) return {};
+    constexpr std::uint64_t most_attempts = std::numeric_limits<unsigned>::max() / 2;
+    const auto next = number_of(from, "next", largest_number), through = number_of(from, "through", largest_number),
+               failures = number_of(from, "failures", most_attempts),
+               failing_since = number_of(from, "failing_since", last_second),
+               refusals = number_of(from, "refusals", most_attempts),
+               set_aside = number_of(from, "set_aside", largest_number);
+    if (!next || !through || !failures || !failing_since || !refusals || !set_aside) return {};
     HookProgress out;
-    out.next = number_of<std::uint64_t>(from, "next");
-    out.through = number_of<std::uint64_t>(from, "through");
-    out.failures = number_of<unsigned>(from, "failures");
-    out.failing_since = number_of<std::int64_t>(from, "failing_since");
-    out.refusals = number_of<unsigned>(from, "refusals");
-    out.set_aside = number_of<std::uint64_t>(from, "set_aside");
+    out.next = *next;
+    out.through = *through;
+    out.failures = static_cast<unsigned>(*failures);
+    out.failing_since = static_cast<std::int64_t>(*failing_since);
+    out.refusals = static_cast<unsigned>(*refusals);
+    out.set_aside = *set_aside;
     const auto state = from.find("state"), reason = from.find("reason");
     if (out.next == 0 || state == from.end() || !state->is_string()) return {};
     const auto* known = std::ranges::find(state_names, state->get<std::string>());

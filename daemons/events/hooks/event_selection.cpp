@@ -6,9 +6,10 @@
 
 namespace events {
 
-EventSelection::EventSelection(std::vector<std::string> patterns, const std::vector<std::string>& words)
+EventSelection::EventSelection(std::vector<std::string> patterns, const std::vector<std::string>& words,
+                               const history::AddressHash* hash)
     : patterns_(std::move(patterns)) {
-    auto query = history::HistoryQuery::parse(words, {});
+    auto query = history::HistoryQuery::parse(words, {}, hash);
     assert(query);
     query_ = *std::move(query);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace events {
 
@@ -61,13 +62,16 @@ std::string text_in(const json& body, const char* name) {
 
 } // namespace
 
-HookControl::HookControl(common::DaemonContext& context, Hooks& hooks, common::Fd fd, common::Operators operators)
-    : hooks_(hooks), server_(context.loop, context.log, std::move(fd), std::move(operators),
-                             [this](const Request& request, const json& body) { handle(request, body); }) {}
+HookControl::HookControl(common::DaemonContext& context, Hooks& hooks, common::Fd fd, common::Operators operators,
+                         Others others)
+    : hooks_(hooks), others_(std::move(others)),
+      server_(context.loop, context.log, std::move(fd), std::move(operators),
+              [this](const Request& request, const json& body) { handle(request, body); }) {}
 
 void HookControl::handle(const Request& request, const json& body) {
     const auto operation = text_in(body, "op"), name = text_in(body, "hook");
     if (operation == op::list) return list(request);
+    if (others_(server_, request, body)) return;
     const auto found = hooks_.all().find(name);
     if (found == hooks_.all().end() && !hooks_.is_configured(name)) {
         server_.refuse(request.peer, fmt::format("there is no hook \"{}\"", name), code::unknown);

@@ -3,18 +3,23 @@
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/events/hooks/hooks.h"
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 namespace events {
 
 class HookControl {
 public:
+    using Request = ipc::JsonServer::Request;
+    // Requests that are not about hooks: answers it, later or now; false: it knows no such operation.
+    using Others = std::function<bool(ipc::JsonServer&, const Request&, const nlohmann::json&)>;
     // `fd`: bound and listening. Only `operators` are answered. `hooks` outlives it.
-    HookControl(common::DaemonContext& context, Hooks& hooks, common::Fd fd, common::Operators operators);
+    HookControl(common::DaemonContext& context, Hooks& hooks, common::Fd fd, common::Operators operators,
+                Others others);
     HookControl(const HookControl&) = delete;
 
 private:
-    using Request = ipc::JsonServer::Request;
     void handle(const Request& request, const nlohmann::json& body);
     void list(const Request& request);
     void test(const Request& request, Hook& hook, const std::string& who);
@@ -22,6 +27,7 @@ private:
     void replay(const Request& request, const nlohmann::json& body, Hook& hook, const std::string& who);
 
     Hooks& hooks_;
+    Others others_;
     ipc::JsonServer server_;
 };
 

@@ -68,8 +68,9 @@ Hook::Setup Hooks::setup_of(const Wanted& wanted, const JournalWatch::View& view
     auto secrets = webhook::Secrets::parse(wanted.secrets);
     WebEndpoint::Settings settings{wanted.hook, secrets.value_or(webhook::Secrets()), authorities_, view.node};
     return {.settings = wanted.hook,
-            .files = std::make_shared<HookFiles>(wanted.hook.name, view.disk,
-                                                 EventSelection(wanted.hook.events, wanted.hook.filter), view.node),
+            .files = std::make_shared<HookFiles>(
+                wanted.hook.name, view.disk, dead_,
+                EventSelection(wanted.hook.events, wanted.hook.filter, view.hash.get()), view.node),
             .make_endpoint = [this, settings](Endpoint::Callbacks callbacks) -> std::unique_ptr<Endpoint> {
                 const auto& hook = settings.hook;
                 if (!hook.command.empty())

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ public:
     // By name; those that are configured, once there is a journal.
     const std::map<std::string, std::unique_ptr<Hook>>& all() const { return hooks_; }
     bool is_configured(const std::string& name) const { return wanted_.contains(name); }
+    // Held while a file in dead/ is written or replaced.
+    const std::shared_ptr<std::mutex>& writing_dead_letters() const { return dead_; }
     std::uint64_t published() const { return watch_ ? watch_->view().published : 0; }
 
 private:
@@ -49,6 +52,7 @@ private:
 
     common::DaemonContext& context_;
     common::Problems& problems_;
+    const std::shared_ptr<std::mutex> dead_ = std::make_shared<std::mutex>();
     std::string path_, authorities_;
     std::map<std::string, Wanted> wanted_, used_; // by name; used_: those of hooks_
     std::unique_ptr<JournalWatch> watch_;         // null: there are no hooks

@@ -30,7 +30,11 @@ Result<JournalWatch::View> look_at(JournalWatch::View view, const std::string& p
         if (!opened) return std::unexpected(opened.error());
         view.disk = *std::move(opened);
     }
-    if (view.node.empty()) view.node = TRY(read_node(*view.disk));
+    if (view.node.empty()) { // the secret is made before it
+        if (const auto secret = TRY(history::read_address_secret(*view.disk, ".")))
+            view.hash = std::make_shared<const history::AddressHash>(*secret);
+        view.node = TRY(read_node(*view.disk));
+    }
     if (view.node.empty()) return JournalWatch::View{};
     view.published = TRY(spool::published_number(*view.disk, ".")).value_or(0);
     return view;

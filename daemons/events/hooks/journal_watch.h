@@ -1,6 +1,7 @@
 // Watches how far the journal is on stable storage, as the queue-manager publishes it. Opens its directory as soon as
 // there is one. Knows no event.
 #pragma once
+#include "daemons/common/history/address_hash.h"
 #include "daemons/common/runtime/pool_work.h"
 #include "daemons/common/runtime/timer.h"
 #include "libspool/disk/real_disk.h"
@@ -16,6 +17,7 @@ public:
     struct View {
         std::shared_ptr<spool::RealDisk> disk; // of its directory
         std::string node;
+        std::shared_ptr<const history::AddressHash> hash; // null: addresses are not hashed
         std::uint64_t published = 0;
     };
     // `looked` is called four times a second, when there is a journal; `failed` when it cannot be read, with an error

@@ -4,6 +4,7 @@
 #include "daemons/common/terminal/output.h"
 #include "daemons/postrider/history/history_rows.h"
 #include "daemons/postrider/history/journal_location.h"
+#include "daemons/postrider/history/kept_content.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,7 @@ spool::Result<FoundMessage> find(const JournalLocation& journal, const std::stri
         else
             ++message.events_left_out;
     }));
+    message.content_until = content_kept_until(journal, id);
     return message;
 }
 

@@ -29,8 +29,9 @@ constexpr auto between_looks = std::chrono::milliseconds(300);
 
 class Check {
 public:
-    Check(const JournalLocation& journal, spool::Disk& spool)
-        : journal_(journal), spool_(spool), cursor_(*journal.disk, JournalLocation::directory, 0) {}
+    Check(const JournalLocation& journal, spool::Disk& spool, history::Books::OtherForm recorded_as)
+        : journal_(journal), spool_(spool), cursor_(*journal.disk, JournalLocation::directory, 0),
+          books_(std::move(recorded_as)) {}
 
     spool::Result<> look() {
         TRY(read_journal());
@@ -157,7 +158,11 @@ int history_check(const Arguments& arguments) {
     if (!config) return bad_config;
     auto spool = spool::RealDisk::open_at(config->spool.directory);
     if (!spool) return fail(disk_error, fmt::format("spool {}: {}", config->spool.directory, spool.error().what));
-    Check check(*journal, **spool);
+    const auto hash = journal->address_hash();
+    if (!hash) return report_journal_error(*journal, hash.error());
+    history::Books::OtherForm recorded_as;
+    if (*hash) recorded_as = [&hash](std::string_view address) { return (*hash)->of(address); };
+    Check check(*journal, **spool, std::move(recorded_as));
     const auto done = check.look();
     if (!done && check.spool_failed())
         return fail(disk_error, fmt::format("spool {}: {}", config->spool.directory, done.error().what));

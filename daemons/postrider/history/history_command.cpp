@@ -132,8 +132,8 @@ int history_command(const Arguments& arguments) {
         return alone ? history_check(arguments)
                      : fail(usage, "--check covers all mail: it takes no words and no other option but --json");
     }
-    const auto query = history::HistoryQuery::parse(
-        arguments.words, std::chrono::floor<smtp::Duration>(std::chrono::system_clock::now()));
+    const auto now = std::chrono::floor<smtp::Duration>(std::chrono::system_clock::now());
+    auto query = history::HistoryQuery::parse(arguments.words, now);
     if (!query) return fail(usage, query.error());
     auto limit = default_limit;
     if (arguments.has("--limit")) {
@@ -151,6 +151,9 @@ int history_command(const Arguments& arguments) {
     int status = ok;
     const auto journal = open_journal(arguments, status);
     if (!journal) return status;
+    const auto hash = journal->address_hash();
+    if (!hash) return report_journal_error(*journal, hash.error());
+    if (*hash) query = history::HistoryQuery::parse(arguments.words, now, &**hash);
     const auto through = journal->through(arguments.has("--all"));
     if (!through) return report_journal_error(*journal, through.error());
     if (follow)

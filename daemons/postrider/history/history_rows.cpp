@@ -126,6 +126,9 @@ std::string message_text(const FoundMessage& message, std::size_t width) {
     if (!history.accepted().empty()) add("Accepted", clock_text(history.accepted()));
     if (history.size() > 0) add("Size", size_text(history.size()));
     add("Last event", clock_text(history.last_time()));
+    if (message.content_until > 0)
+        add("Content",
+            fmt::format("kept until {}: postrider message resend {}", time_text(message.content_until), history.id()));
     Table table({"Recipient", "Outcome", ">Attempts", "Time", "Link", "Reply"});
     for (const auto& each : history.recipients())
         table.row({each.address, std::string(name_of(each.outcome)),
@@ -166,6 +169,7 @@ json to_json(const FoundMessage& message, bool with_events) {
     if (!history.submitter().empty()) out["submitter"] = history.submitter();
     if (!history.accepted().empty()) out["accepted"] = history.accepted();
     if (history.size() > 0) out["size"] = history.size();
+    if (message.content_until > 0) out["content_until"] = message.content_until;
     if (with_events) out["events"] = message.events;
     return out;
 }

@@ -14,6 +14,7 @@ struct FoundMessage {
     history::MessageHistory history;
     std::vector<nlohmann::json> events;
     std::uint64_t events_left_out = 0; // beyond what is kept
+    std::int64_t content_until = 0;    // when its content is removed, in seconds since 1970; 0: it has been
 };
 
 // An event's time in seconds since 1970; 0: it has none.

@@ -15,7 +15,10 @@ std::optional<JournalLocation> open_journal(const Arguments& arguments, int& sta
         status = bad_config;
         return {};
     }
-    JournalLocation journal{.path = config->history.path(config->spool.directory), .disk = nullptr};
+    JournalLocation journal{.path = config->history.path(config->spool.directory),
+                            .spool = config->spool.directory,
+                            .keep_failed = config->history.keep_failed,
+                            .disk = nullptr};
     auto disk = spool::RealDisk::open_at(journal.path);
     if (!disk && disk.error().code == ENOENT) {
         status = fail(not_found, fmt::format("there is no journal in {}: it is created when the mail system starts "
@@ -34,6 +37,11 @@ std::optional<JournalLocation> open_journal(const Arguments& arguments, int& sta
 spool::Result<std::uint64_t> JournalLocation::through(bool all) const {
     if (all) return std::numeric_limits<std::uint64_t>::max();
     return TRY(spool::published_number(*disk, directory)).value_or(0);
+}
+
+spool::Result<std::optional<history::AddressHash>> JournalLocation::address_hash() const {
+    auto secret = TRY(history::read_address_secret(*disk, directory));
+    return secret ? std::optional(history::AddressHash(*std::move(secret))) : std::nullopt;
 }
 
 int report_journal_error(const JournalLocation& journal, const spool::Error& error) {

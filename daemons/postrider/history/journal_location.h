@@ -1,6 +1,8 @@
 // The journal that a command reads: its directory, opened, and how far it may be read.
 #pragma once
+#include "daemons/common/history/address_hash.h"
 #include "daemons/common/terminal/arguments.h"
+#include "libsmtp/text/time_types.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/journal/segments/segment_blocks.h"
 #include <cstdint>
@@ -12,11 +14,15 @@ namespace postrider {
 
 struct JournalLocation {
     std::string path; // for messages
+    std::string spool;
+    smtp::Duration keep_failed; // history.keep_failed
     std::unique_ptr<spool::RealDisk> disk;
     static constexpr const char* directory = "."; // on that disk
 
     // The highest number that may be read: what is on stable storage; with `all`, whatever is there.
     spool::Result<std::uint64_t> through(bool all) const;
+    // With which addresses are hashed in it; nothing: they never were.
+    spool::Result<std::optional<history::AddressHash>> address_hash() const;
 };
 
 // Opens it. An error is printed; `status` is then the exit status.

@@ -453,6 +453,8 @@ int message_cat(const Arguments& arguments) {
     auto disk = spool::RealDisk::open_at(config->spool.directory);
     if (!disk) return report_read_error(id->text(), disk.error());
     auto reader = spool::MessageReader::open(**disk, *id, spool::Location::messages, spool::ReadLock::none);
+    if (!reader && spool::is_gone(reader.error()))
+        reader = spool::MessageReader::open_path(**disk, spool::path_of_failed(*id));
     if (!reader) return report_read_error(id->text(), reader.error());
     const auto end = arguments.has("--header") ? reader->content().body_offset : reader->size();
     for (std::uint64_t at = 0; at < end;) {

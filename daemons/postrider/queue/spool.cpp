@@ -1,10 +1,8 @@
 // spool check, export, import: the spool's files checked, copied out, and submitted again.
 #include "daemons/postrider/queue/spool.h"
-#include "daemons/common/ipc/frame.h"
-#include "daemons/common/ipc/message.h"
-#include "daemons/common/submission/submit_client.h"
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
+#include "daemons/postrider/queue/import_frames.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/message/export_format.h"
 #include "libspool/store/check.h"
@@ -14,7 +12,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sysexits.h>
 #include <unistd.h>
 
 namespace postrider {
@@ -56,46 +53,6 @@ spool::Result<FileLocation> locate_file(const std::string& file) {
     location.name = path.filename().string();
     return location;
 }
-
-// The frames of an import, made on demand; the content is read and its checksum compared on the way.
-class ImportFrames {
-public:
-    ImportFrames(spool::MessageReader& reader, std::string envelope)
-        : reader_(reader), envelope_(std::move(envelope)) {}
-    common::Made next(std::string& wire) {
-        using namespace proto::submit;
-        if (ended_) return common::Made::all;
-        const auto begun = ipc::begin_frame(wire);
-        if (!envelope_.empty()) {
-            Import import;
-            import.piece = envelope_.substr(0, largest_content);
-            envelope_.erase(0, import.piece.size());
-            import.more = !envelope_.empty();
-            ipc::encode<Message>(import, wire);
-        } else if (at_ < reader_.size()) {
-            const auto piece = reader_.piece(at_, largest_content);
-            if (!piece) {
-                problem_ = piece.error();
-                return common::Made::broken;
-            }
-            at_ += piece->size();
-            ipc::encode<Message>(Content{std::string(*piece)}, wire);
-        } else {
-            ended_ = true;
-            ipc::encode<Message>(End{}, wire);
-        }
-        ipc::end_frame(wire, begun);
-        return common::Made::frame;
-    }
-    const std::optional<spool::ReadError>& problem() const { return problem_; }
-
-private:
-    spool::MessageReader& reader_;
-    std::string envelope_;
-    std::uint64_t at_ = 0;
-    bool ended_ = false;
-    std::optional<spool::ReadError> problem_;
-};
 
 // The spool itself, not a message in it, cannot be read.
 int report_spool_error(const std::string& directory, const spool::Error& error) {
@@ -185,16 +142,8 @@ int spool_import(const Arguments& arguments) {
         print_error(fmt::format("{}: delivery is complete: every recipient is accounted for", from));
         return data_error;
     }
-    auto socket = common::connect_local(config->spool.directory + "/run/submit");
-    if (!socket) return report_socket_error(socket.error(), config->mta);
-    ImportFrames frames(*reader, spool::encode(envelope));
-    const auto answer = common::hand_over(std::move(*socket), [&](std::string& wire) { return frames.next(wire); });
-    if (frames.problem()) {
-        print_error(fmt::format("{}: {}; nothing was imported", from, spool::text_of(*frames.problem())));
-        return data_error;
-    }
-    if (!answer) return fail(unavailable, "the connection to the mail system was lost; nothing was imported");
-    if (answer->status != EX_OK) return fail(answer->status, answer->text);
+    const auto answer = submit_copy(config->spool, config->mta, *reader, envelope, from, "nothing was imported");
+    if (!answer) return answer.error();
     if (arguments.json)
         print_json({{"version", 1},
                     {"old_id", reader->queue_id().text()},

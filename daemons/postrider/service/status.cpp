@@ -96,6 +96,12 @@ void add_queue(Page& page, const json& q) {
                                                   count_text(there, "message")));
             continue;
         }
+        if (text_of(each, "directory") == "failed") {
+            if (there > 0)
+                page.field("Failed", fmt::format("{} can be sent again (\"postrider message resend\"), {} bytes",
+                                                 count_text(there, "message"), number_of(each, "bytes")));
+            continue;
+        }
         page.field("Quarantine",
                    fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"), number_of(each, "bytes"),
                                removed == 0 ? ""

@@ -11,8 +11,10 @@
 #include "daemons/postrider/history/history_command.h"
 #include "daemons/postrider/history/journal_commands.h"
 #include "daemons/postrider/hooks/hook_commands.h"
+#include "daemons/postrider/queue/erase.h"
 #include "daemons/postrider/queue/list_commands.h"
 #include "daemons/postrider/queue/modify_commands.h"
+#include "daemons/postrider/queue/resend.h"
 #include "daemons/postrider/queue/spool.h"
 #include "daemons/postrider/queue/suppress.h"
 #include "daemons/postrider/queue/try.h"
@@ -44,6 +46,7 @@ constexpr Option ages_options[] = {
     {"--by-sender", "", "count messages by sender domain instead of recipients by their domain"},
     {"--limit", "N", "show at most N"}};
 constexpr Option cat_options[] = {{"--header", "", "print only the header"}};
+constexpr Option resend_options[] = {{"--to", "ADDRESS", "send to this address instead"}};
 constexpr Option status_options[] = {{"--brief", "", "print one line; exit status 0: every process works, 1: not"},
                                      {"--ready", "", "print one line; exit status 0: mail is accepted, 1: not"}};
 constexpr Option top_options[] = {{"--interval", "SECONDS", "time between updates (default: 2)"}};
@@ -147,6 +150,8 @@ constexpr Command table[] = {
      "show everything about a message, with every attempt for every recipient",
      message_show},
     {"message cat", "ID", 1, 1, cat_options, "print the message as it was accepted", message_cat},
+    {"message resend", "ID...", 1, unlimited, resend_options,
+     "send messages again, of which the content is kept, to the recipients that they did not reach", message_resend},
     {"message hold", message_selection, 1, unlimited, modify_options, "hold messages until they are released",
      message_hold},
     {"message release", message_selection, 1, unlimited, modify_options, "release held messages", message_release},
@@ -181,6 +186,13 @@ constexpr Command table[] = {
      explain},
     {"history", "[ADDRESS|ID|MESSAGE-ID|WORD...]", 0, unlimited, history_options,
      "show what became of mail, newest first, from the journal", history_command},
+    {"history erase",
+     "ADDRESS",
+     1,
+     1,
+     {},
+     "erase an address from the journal, and from mail that is kept after a failure",
+     history_erase},
     {"journal status", "", 0, 0, {}, "show which events the journal has, and how large it is", journal_status},
     {"journal verify", "", 0, 0, verify_options, "read the whole journal; show damage and missing numbers",
      journal_verify},

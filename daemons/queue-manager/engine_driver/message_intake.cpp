@@ -35,8 +35,9 @@ void MessageIntake::accept(spool::QueueId id, spool::Location location, std::uin
     if (locked_.contains(id)) message.mark_with_earlier_agent();
     deps_.keys.seen(id, state.envelope);
     if (message.finished()) {
-        deps_.events.found_finished(id, state);
-        return deps_.files.remove(id, location);
+        const bool reached = deps_.events.found_finished(id, location, state, size) == MessageEvents::Result::reached;
+        if (reached || !deps_.keeps_failed()) return deps_.files.remove(id, location);
+        return deps_.files.keep_failed(id, location, {}); // what it was not moved for is in its file
     }
     if (origin == decide::queue::Origin::submitted)
         deps_.events.accepted(id, state, size);

@@ -132,19 +132,21 @@ void MessageEvents::accepted(QueueId id, const spool::MessageState& state, std::
 void MessageEvents::found(QueueId id, spool::Location location, const spool::MessageState& state, std::uint64_t size) {
     if (!journal_.enabled()) return;
     ends_.restore(id, state);
-    const auto& tail = journal_.tail();
-    const bool recent = location == spool::Location::incoming || tail.covers(spool::time_of(id));
-    if (recent && !tail.accepted.contains(id)) accepted(id, state, size, true);
-    record_lost_ends(id, state);
+    record_what_was_lost(id, location, state, size);
 }
 
-void MessageEvents::record_lost_ends(QueueId id, const spool::MessageState& state) {
+// Where its acceptance was lost, so were the ends that it came to since.
+void MessageEvents::record_what_was_lost(QueueId id, spool::Location location, const spool::MessageState& state,
+                                         std::uint64_t size) {
+    const auto& tail = journal_.tail();
+    const bool recent = location == spool::Location::incoming || tail.covers(spool::time_of(id));
+    const bool again = recent && !tail.accepted.contains(id);
+    if (again) accepted(id, state, size, true);
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         const auto end = OutcomeCounters::end_of(recipient);
-        const auto& tail = journal_.tail();
-        if (end && tail.covers(time_of_end(id, state, recipient)) && !tail.has_end(id, recipient.address))
-            ended_again(id, state, number, *end);
+        const bool covered = again || (end && tail.covers(time_of_end(id, state, recipient)));
+        if (end && covered && !journal_.has_end(id, recipient.address)) ended_again(id, state, number, *end);
     }
 }
 
@@ -165,11 +167,12 @@ void MessageEvents::ended_again(QueueId id, const spool::MessageState& state, st
     });
 }
 
-void MessageEvents::found_finished(QueueId id, const spool::MessageState& state) {
-    if (!journal_.enabled()) return;
+MessageEvents::Result MessageEvents::found_finished(QueueId id, spool::Location location,
+                                                    const spool::MessageState& state, std::uint64_t size) {
+    if (!journal_.enabled()) return Result::reached;
     ends_.restore(id, state);
-    record_lost_ends(id, state);
-    finish(id, spool::journal::facts_of(state.envelope));
+    if (!journal_.tail().finished.contains(id)) record_what_was_lost(id, location, state, size);
+    return finish(id, spool::journal::facts_of(state.envelope));
 }
 
 // What was never accepted has no events; nor has what a crash has left of a finished one.
@@ -221,7 +224,7 @@ void MessageEvents::ended(const Done& done) {
 void MessageEvents::ended(const Done& done, const RecipientResult& result) {
     // An agent repeats a result to the next queue-manager: the last one may have recorded it.
     const bool repeated = done.connection == 0;
-    if (repeated && journal_.tail().has_end(done.queue_id, result.address)) return;
+    if (repeated && journal_.has_end(done.queue_id, result.address)) return;
     const bool failed = result.outcome == Outcome::failed;
     add(failed ? EventType::message_failed : EventType::message_delivered, done.queue_id, [&](JsonObject& event) {
         append(event, done.about);
@@ -342,32 +345,30 @@ void MessageEvents::reported(QueueId id, Numbers numbers, QueueId report) {
 
 // ---- the message ----
 
-void MessageEvents::finished(QueueId id, spool::Location location, const Done* report, Task then) {
-    if (!journal_.enabled()) return loader_.when_read(id, std::move(then));
+void MessageEvents::finished(QueueId id, spool::Location location, const Done* report, Finished then) {
+    if (!journal_.enabled())
+        return loader_.when_read(id, [then = std::move(then)]() mutable { then(Result::reached); });
     if (report != nullptr && report->about.known) {
-        if (!loader_.reading(id)) {
-            finish(id, report->about, waited_of_report(*report));
-            return then();
-        }
+        if (!loader_.reading(id)) return then(finish(id, report->about, waited_of_report(*report)));
         return loader_.when_read(id, [this, id, about = report->about, waited = waited_of_report(*report),
-                                      then = std::move(then)]() mutable {
-            finish(id, about, waited);
-            then();
-        });
+                                      then = std::move(then)]() mutable { then(finish(id, about, waited)); });
     }
     with_file(id, location, [this, id, then = std::move(then)](const spool::MessageState* state) mutable {
-        if (state != nullptr)
-            finish(id, spool::journal::facts_of(state->envelope), waited_of_last(id, *state));
-        else
-            finish(id, MessageFacts{});
-        loader_.when_read(id, std::move(then));
+        const auto result = state != nullptr
+                                ? finish(id, spool::journal::facts_of(state->envelope), waited_of_last(id, *state))
+                                : finish(id, MessageFacts{});
+        loader_.when_read(id, [result, then = std::move(then)]() mutable { then(result); });
     });
 }
 
-void MessageEvents::finish(QueueId id, const MessageFacts& about, const spool::Waited& waited) {
+MessageEvents::Result MessageEvents::finish(QueueId id, const MessageFacts& about, const spool::Waited& waited) {
     const auto ends = ends_.take(id);
     expiring_.erase(id);
-    if (journal_.tail().finished.contains(id)) return; // before a crash, and before its file was removed
+    const auto count = [&](RecipientEnd end) { return ends[static_cast<std::size_t>(end)]; };
+    const bool failed = count(RecipientEnd::failed) + count(RecipientEnd::expired) > 0;
+    const bool has_sender = !about.known || !about.sender.empty();
+    const auto result = failed && has_sender ? Result::not_reached : Result::reached;
+    if (journal_.tail().finished.contains(id)) return result; // before a crash, and before its file was removed
     add(EventType::message_finished, id, [&](JsonObject& event) {
         append(event, about);
         event.object("counts", [&](JsonObject& counts) {
@@ -376,6 +377,7 @@ void MessageEvents::finish(QueueId id, const MessageFacts& about, const spool::W
         event.seconds("total", common::Loop::now().wall - spool::time_of(id));
         append_waited(event, waited);
     });
+    return result;
 }
 
 void MessageEvents::removed(QueueId id, const MessageFacts& about, std::string_view who, std::string_view why) {

@@ -23,7 +23,12 @@ namespace queue_manager {
 class MessageEvents {
 public:
     using Numbers = std::span<const std::uint32_t>; // of recipients
-    using Task = std::move_only_function<void()>;
+    // What became of the message, when all of it is recorded.
+    enum class Result : std::uint8_t {
+        reached,
+        not_reached, // it failed or expired for some recipient, and is no report or the like (null sender)
+    };
+    using Finished = std::move_only_function<void(Result)>;
 
     // Both outlive it.
     MessageEvents(Journal& journal, MessageLoader& loader) : journal_(journal), loader_(loader) {}
@@ -37,7 +42,8 @@ public:
     // It was found damaged, and is in quarantine/. `incomplete`: as if it had never been accepted.
     void found_damaged(spool::QueueId id, bool incomplete, std::string_view why);
     // It was found, and was finished before: it is removed now.
-    void found_finished(spool::QueueId id, const spool::MessageState& state);
+    Result found_finished(spool::QueueId id, spool::Location location, const spool::MessageState& state,
+                          std::uint64_t size);
     struct Expansion {
         std::string recipient;
         std::vector<std::string> into;
@@ -69,7 +75,7 @@ public:
 
     // Every recipient is accounted for: calls `then`, soon. `report`: of the agent whose result was the last; null:
     // none.
-    void finished(spool::QueueId id, spool::Location location, const proto::delivery::Done* report, Task then);
+    void finished(spool::QueueId id, spool::Location location, const proto::delivery::Done* report, Finished then);
     // By an operator, or because it is damaged. It does not come to a message.finished.
     void removed(spool::QueueId id, const spool::journal::MessageFacts& about, std::string_view who,
                  std::string_view why);
@@ -83,9 +89,10 @@ private:
     template <class Fill> void add(spool::journal::EventType type, spool::QueueId id, Fill&& fill);
     void ended(const proto::delivery::Done& done, const proto::delivery::RecipientResult& result);
     void accepted(spool::QueueId id, const spool::MessageState& state, std::uint64_t size, bool again);
-    void record_lost_ends(spool::QueueId id, const spool::MessageState& state);
+    void record_what_was_lost(spool::QueueId id, spool::Location location, const spool::MessageState& state,
+                              std::uint64_t size);
     void ended_again(spool::QueueId id, const spool::MessageState& state, std::uint32_t number, RecipientEnd end);
-    void finish(spool::QueueId id, const spool::journal::MessageFacts& about, const spool::Waited& waited = {});
+    Result finish(spool::QueueId id, const spool::journal::MessageFacts& about, const spool::Waited& waited = {});
     spool::Waited waited_of_last(spool::QueueId id, const spool::MessageState& state) const;
     spool::Waited waited(spool::QueueId id, const spool::MessageState& state,
                          const spool::RecipientState& recipient) const;

@@ -20,21 +20,25 @@ void Journal::begin() {
 void Journal::open() {
     writing_ = true;
     deps_.pool.post([this, &pool = deps_.pool, &files = deps_.files] {
-        auto beginning = files.open();
-        pool.complete([this, beginning = std::move(beginning)] {
+        auto result = files.open();
+        pool.complete([this, result = std::move(result)]() mutable {
             writing_ = false;
-            opened(beginning);
+            opened(std::move(result));
         });
     });
 }
 
-void Journal::opened(const spool::Result<spool::journal::Beginning>& beginning) {
-    if (!beginning) return failed(beginning.error().what);
+void Journal::opened(spool::Result<JournalFiles::Opened> files) {
+    if (!files) return failed(files.error().what);
     open_ = true;
-    lines_.start(beginning->node, beginning->next);
-    tail_ = beginning->tail;
+    auto& beginning = files->beginning;
+    lines_.start(beginning.node, beginning.next);
+    tail_ = std::move(beginning.tail);
+    hash_ = std::move(files->hash);
+    if (hash_ && settings_.addresses == config::RecordedAddresses::hashed)
+        lines_.rewrite_with([this](std::string& buffer, std::size_t from) { hash_->hash_line(buffer, from); });
     const auto now = Loop::now().wall;
-    for (const auto& missing : beginning->missing)
+    for (const auto& missing : beginning.missing)
         lines_.add_gap(missing, "the queue-manager did not stop in order", now);
     if (const auto count = std::exchange(unrecorded_, 0); count > 0)
         lines_.add(EventType::journal_gap, now, [&](JsonObject& line) {
@@ -116,6 +120,18 @@ void Journal::release() {
         task();
     }
     if (waiting_.size() <= most_waiting / 2 && std::exchange(deliveries_paused_, false)) deps_.pause_deliveries(false);
+}
+
+// Once all lines are written, the next batch begins with lines that came later, if there are any, or with this event.
+void Journal::end_segment(std::string who, std::move_only_function<void(std::uint64_t through)> done) {
+    if (!settings_.enabled || !open_ || failing_) return done(0);
+    when_durable([this, who = std::move(who), done = std::move(done)]() mutable {
+        deps_.files.begin_segment();
+        add(EventType::journal_erased, [&](JsonObject& event) { event.text("who", who); });
+        when_durable(
+            [this, done = std::move(done)]() mutable { done(failing_ ? 0 : deps_.files.segment_first() - 1); });
+        if (!writing_) write();
+    });
 }
 
 // ---- stop ----

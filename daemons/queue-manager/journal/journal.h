@@ -56,9 +56,17 @@ public:
     bool congested() const { return lines_.count() >= most_lines; }
     // What the last queue-manager has written of messages: some megabytes at most.
     const spool::journal::Tail& tail() const { return tail_; }
+    // Does it have an end of that recipient, in whatever form?
+    bool has_end(spool::QueueId id, std::string_view recipient) const {
+        return tail_.has_end(id, recipient) || (hash_ && tail_.has_end(id, hash_->of(recipient)));
+    }
     std::size_t waiting() const { return waiting_.size(); } // tasks of when_durable()
     // Calls `task` when all lines added so far are on stable storage, or cannot be; mostly not at once.
     void when_durable(Task task);
+
+    // Events up to now are to be erased, by `who`: they end a segment. Calls `done` with the number of its last one, or
+    // with 0 if that could not be written.
+    void end_segment(std::string who, std::move_only_function<void(std::uint64_t through)> done);
 
     // For an orderly stop, again and again: writes what there is, without a pause. True: nothing waits any longer.
     bool drain();
@@ -72,7 +80,7 @@ private:
         Task task;
     };
     void open();
-    void opened(const spool::Result<spool::journal::Beginning>& beginning);
+    void opened(spool::Result<JournalFiles::Opened> files);
     void not_recorded() {
         ++unrecorded_;
         deps_.metrics.count(common::MetricId::journal_events_lost);
@@ -89,6 +97,7 @@ private:
     spool::journal::PendingLines lines_;
     std::deque<Waiting> waiting_;
     spool::journal::Tail tail_;
+    std::optional<history::AddressHash> hash_;
     bool open_ = false, writing_ = false, failing_ = false, deliveries_paused_ = false;
     std::uint64_t unrecorded_ = 0; // events while it was not open
     common::Timer timer_;

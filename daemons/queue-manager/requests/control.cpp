@@ -52,7 +52,7 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
                replies_),
       suppressions_({.log = deps.log, .config = deps.config, .pool = deps.pool, .suppressions = deps.suppressions},
                     replies_),
-      probes_(deps.probes, replies_) {}
+      erasures_(deps.log, deps.pool, deps.journal, replies_), probes_(deps.probes, replies_) {}
 
 void Control::handle(const Request& request, const nlohmann::json& body) {
     const std::string operation = text_field(body, "op");
@@ -96,6 +96,10 @@ bool Control::change(const Request& request, const nlohmann::json& body, std::st
         pauses_.change(request, body, PauseRequests::Operation::resume);
     else if (operation == op::restore)
         restore_.restore(request, body);
+    else if (operation == op::forget)
+        erasures_.forget(request, body);
+    else if (operation == op::end_segment)
+        erasures_.end_segment(request);
     else if (operation == op::suppress)
         suppressions_.change(request, body, Suppressions::Operation::put);
     else if (operation == op::unsuppress && body.contains("filter"))

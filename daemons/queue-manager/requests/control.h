@@ -3,6 +3,7 @@
 // does.
 #pragma once
 #include "daemons/common/ipc/json_lines.h"
+#include "daemons/queue-manager/requests/erasure_requests.h"
 #include "daemons/queue-manager/requests/message_changes.h"
 #include "daemons/queue-manager/requests/message_lister.h"
 #include "daemons/queue-manager/requests/message_selection.h"
@@ -27,6 +28,7 @@ public:
         spool::CommitPool& pool;
         MessageFiles& files;
         MessageIntake& intake;
+        Journal& journal;
         MessageEvents& events;
         SystemEvents& system_events;
         Suppressions& suppressions;
@@ -55,6 +57,7 @@ private:
     PauseRequests pauses_;
     RestoreRequests restore_;
     SuppressionRequests suppressions_;
+    ErasureRequests erasures_;
     ProbeRequests probes_;
 };
 

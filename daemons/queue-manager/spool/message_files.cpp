@@ -95,6 +95,26 @@ void MessageFiles::unlink(spool::QueueId id, spool::Location location, std::shar
     written_();
 }
 
+void MessageFiles::keep_failed(spool::QueueId id, spool::Location location, std::vector<spool::Property> last,
+                               std::shared_ptr<void> acknowledgement) {
+    when_removable(id, [this, id, location, last = std::move(last), acknowledgement]() mutable {
+        move_to_failed(id, location, std::move(last), acknowledgement);
+    });
+}
+
+void MessageFiles::move_to_failed(spool::QueueId id, spool::Location location, std::vector<spool::Property> last,
+                                  std::shared_ptr<void> acknowledgement) {
+    store_.keep_failed(id, location, std::move(last), [this, id, location, acknowledgement](spool::Result<> kept) {
+        if (kept) {
+            scanner_.gone(id);
+            return cleaner_.soon();
+        }
+        log_.warning("{}: its content cannot be kept: {}: removed", id.text(), kept.error().what);
+        unlink(id, location, acknowledgement);
+    });
+    written_();
+}
+
 void MessageFiles::retry_removals() {
     for (const auto& [id, location] : std::exchange(unremoved_, {})) unlink(id, location, {});
 }

@@ -71,6 +71,9 @@ public:
     // Removes the file of a finished message once its idempotency key is stored and the journal has what became of it.
     // If that fails, it is retried: after a restart the message would be delivered again.
     void remove(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement = {});
+    // The same, but its content is kept in failed/. `last`: records that were left out because it was to be removed.
+    void keep_failed(spool::QueueId id, spool::Location location, std::vector<spool::Property> last,
+                     std::shared_ptr<void> acknowledgement = {});
     enum class Removal : std::uint8_t { may_be_restored, permanently };
     // By an operator. The engine has forgotten it.
     void remove_by_operator(spool::QueueId id, Removal how);
@@ -87,6 +90,8 @@ private:
     // Everything that makes a message's file disappear from where recovery looks comes through here.
     void when_removable(spool::QueueId id, std::move_only_function<void()> then);
     void unlink(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement);
+    void move_to_failed(spool::QueueId id, spool::Location location, std::vector<spool::Property> last,
+                        std::shared_ptr<void> acknowledgement);
     void move_to_removed(spool::QueueId id);
     void retry_removals();
 

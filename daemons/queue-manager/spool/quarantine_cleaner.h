@@ -1,7 +1,8 @@
-// Keeps files that were quarantined (bad/, quarantine/, quarantine/incomplete/) or removed by an operator (removed/)
-// within their limits of age and size: checks at start, every ten minutes, and soon after a file was added. Knows
-// directories; must not know queues.
+// Keeps files that were quarantined (bad/, quarantine/, quarantine/incomplete/), removed by an operator (removed/), or
+// kept because they failed for a recipient (failed/) within their limits of age and size: checks at start, every ten
+// minutes, and soon after a file was added; deletes some at a time. Knows directories; must not know queues.
 #pragma once
+#include "daemons/common/config/sections/system/history.h"
 #include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
@@ -27,13 +28,13 @@ public:
                       std::function<void(std::string)> report_problem);
     QuarantineCleaner(const QuarantineCleaner&) = delete;
 
-    void limit(const config::Spool& spool); // ages and sizes
+    void limit(const config::Spool& spool, const config::History& history); // ages and sizes
     // A file was added, or may have been: checks soon.
     void soon();
-    const std::array<Place, 4>& places() const { return places_; } // in the order of SetAsideDirectory
+    const std::array<Place, 5>& places() const { return places_; } // in the order of SetAsideDirectory
 
 private:
-    using Kept = std::array<spool::Result<spool::RetentionResult>, 4>;
+    using Kept = std::array<spool::Result<spool::RetentionResult>, 5>;
     void look();
     void looked(Kept kept, smtp::Duration took);
 
@@ -41,7 +42,7 @@ private:
     spool::RealDisk& disk_;
     spool::CommitPool& pool_;
     std::function<void(std::string)> report_problem_;
-    std::array<Place, 4> places_;
+    std::array<Place, 5> places_;
     common::Timer timer_;
     bool looking_ = false, again_ = false;
     smtp::Monotonic not_before_{}; // checking many files takes its time

@@ -14,7 +14,7 @@ public:
     void take(spool::RealDisk& disk, const QuarantineCleaner& cleaner, common::Metrics& metrics);
 
 private:
-    std::array<std::uint64_t, 4> counted_{}; // removals of each of the cleaner's places
+    std::array<std::uint64_t, 5> counted_{}; // removals of each of the cleaner's places
 };
 
 } // namespace queue_manager

@@ -47,7 +47,7 @@ SealedSegment::~SealedSegment() { ZSTD_freeDCtx(decompressor_); }
 
 Result<> SealedSegment::load_table(const std::string& directory, std::uint64_t first) {
     const auto size = TRY(disk_.size(file_));
-    if (auto table = TRY(read_frames(disk_, directory, first)); table && table->size <= size) {
+    if (auto table = TRY(read_frames(disk_, directory, first)); table && table->size == size) {
         table_ = *std::move(table);
         return {};
     }

@@ -12,7 +12,7 @@ using decide::hooks::HookState;
 namespace {
 
 HookProgress some_progress() {
-    return {.next = 18'446'744'073'709'551'610U,
+    return {.next = 4'611'686'018'427'387'904,
             .through = 77,
             .state = HookState::paused,
             .reason = "the endpoint answered 401: \"who\"\xff",
@@ -37,9 +37,13 @@ TEST_CASE("a cursor is read as it was written") {
 TEST_CASE("what is not a whole cursor is refused") {
     const auto text = encode(some_progress());
     for (std::size_t size = 0; size < text.size(); ++size) CHECK(!decode_progress(text.substr(0, size)));
-    for (const auto* odd : {"[]\n", "{}\n", "{\"v\":2,\"next\":1,\"state\":\"off\"}\n", "{\"v\":1,\"state\":\"off\"}\n",
-                            "{\"v\":1,\"next\":1}\n", "{\"v\":1,\"next\":1,\"state\":\"lost\"}\n",
-                            "{\"v\":1,\"next\":\"1\",\"state\":\"off\"}\n"})
+    for (const auto* odd :
+         {"[]\n", "{}\n", "{\"v\":2,\"next\":1,\"state\":\"off\"}\n", "{\"v\":1,\"state\":\"off\"}\n",
+          "{\"v\":1,\"next\":1}\n", "{\"v\":1,\"next\":1,\"state\":\"lost\"}\n",
+          "{\"v\":1,\"next\":\"1\",\"state\":\"off\"}\n", "{\"v\":1,\"next\":-1,\"state\":\"off\"}\n",
+          "{\"v\":1,\"next\":1.5,\"state\":\"off\"}\n", "{\"v\":1,\"next\":18446744073709551615,\"state\":\"off\"}\n",
+          "{\"v\":1,\"next\":1,\"failures\":4294967296,\"state\":\"off\"}\n",
+          "{\"v\":1,\"next\":1,\"failing_since\":9223372036854775807,\"state\":\"off\"}\n"})
         CHECK_MESSAGE(!decode_progress(odd), odd);
 }
 

@@ -151,7 +151,7 @@ private:
 // The few directories of a spool that this day needs: all 256 of messages/ would take most of the test's time.
 inline void prepare(FakeDisk& disk) {
     for (const char* path :
-         {"incoming", "incoming/07", "messages", "removed", "quarantine", "quarantine/incomplete", "index"})
+         {"incoming", "incoming/07", "messages", "removed", "failed", "quarantine", "quarantine/incomplete", "index"})
         REQUIRE(disk.make_directory(path, 0700));
     for (const auto& path : hash_directories()) REQUIRE(disk.make_directory(path, 0700));
     for (const char* path : {".", "incoming", "messages", "quarantine"})

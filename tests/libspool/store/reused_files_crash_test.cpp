@@ -4,6 +4,8 @@
 #include "libspool/store/recovery.h"
 #include "tests/libspool/store/post.h"
 #include <functional>
+#include <optional>
+#include <utility>
 
 using namespace spool;
 using namespace spool::test;
@@ -168,4 +170,39 @@ TEST_CASE("the disk fails at any operation: refused or kept, and no failed file 
                 CAPTURE(n);
                 CHECK(audit(disk, books) == "");
             }
+}
+
+TEST_CASE("a promised record survives a power cut that undoes the rename of its file, and the next record") {
+    bool undone = false;
+    for (const auto& how : ways) {
+        FakeDisk disk;
+        prepare(disk);
+        Books books;
+        std::optional<QueueId> id;
+        {
+            Post post(disk, books);
+            REQUIRE(post.open());
+            id = post.accept(300);
+            REQUIRE(id);
+            post.hold(*id);
+            REQUIRE(books.at(*id).hold_promised);
+        }
+        disk.restart(how.keep, how.seed);
+        auto scan = RecoveryScan::everything(disk);
+        std::optional<Found> found;
+        while (!scan.finished())
+            for (auto& one : scan.step().found) found = std::move(one);
+        REQUIRE(found);
+        undone = undone || found->reused_file.valid();
+        Post post(disk, books);
+        REQUIRE(post.open());
+        if (found->reused_file.valid()) post.store().occupies(*id, found->reused_file, 0);
+        post.store().append(*id, found->location, {PriorityChanged{3, "high", morning, "x", ""}}, Sync::yes);
+        post.settle();
+        const auto reader = MessageReader::open(disk, *id, Location::messages);
+        REQUIRE(reader);
+        CHECK(reader->state().held);
+        CHECK(reader->state().priority == 3);
+    }
+    CHECK(undone); // or this tests nothing
 }

@@ -71,7 +71,7 @@ TEST_CASE("from acceptance to the end: every event has the message's strings, th
     b.events.ended(report());
     bool removed = false;
     const auto done = report();
-    b.events.finished(id, spool::Location::incoming, &done, [&] { removed = true; });
+    b.events.finished(id, spool::Location::incoming, &done, [&](auto) { removed = true; });
     CHECK(removed); // the report has the strings: no file is read
     const auto lines = b.recorded();
     CHECK(types(lines) == "message.accepted message.delivered message.failed message.finished");
@@ -95,7 +95,7 @@ TEST_CASE("a message whose file cannot be read any longer has events without str
     for (auto& each : done.results) each.address.clear();
     b.events.ended(done);
     bool removed = false;
-    b.events.finished(id, spool::Location::incoming, nullptr, [&] { removed = true; });
+    b.events.finished(id, spool::Location::incoming, nullptr, [&](auto) { removed = true; });
     CHECK_FALSE(removed);
     const auto lines = b.recorded();
     CHECK(removed);
@@ -134,7 +134,7 @@ TEST_CASE("recipients that no agent gets: failed, suppressed, discarded") {
     CHECK(lines[1].at("original_recipient") == "Eve@example.net");
 }
 
-TEST_CASE("what a start finds: accepted again only what the journal does not have, and ends that came before count") {
+TEST_CASE("what a start finds: accepted again only what the journal does not have, with the ends that came before") {
     EventBench b;
     auto state = message();
     state.recipients[1].status = spool::Status::failed;
@@ -143,12 +143,13 @@ TEST_CASE("what a start finds: accepted again only what the journal does not hav
     auto done = report();
     done.results.pop_back();
     b.events.ended(done);
-    b.events.finished(id, spool::Location::incoming, &done, [] {});
-    b.events.found_finished(QueueId{0x400}, message());
+    b.events.finished(id, spool::Location::incoming, &done, [](auto) {});
+    b.events.found_finished(QueueId{0x400}, spool::Location::messages, message(), 100);
     const auto lines = b.recorded();
-    CHECK(types(lines) == "message.accepted message.delivered message.finished message.finished");
+    CHECK(types(lines) == "message.accepted message.failed message.delivered message.finished message.finished");
     CHECK(lines[0].at("again") == true);
-    CHECK(lines[2].at("counts") == nlohmann::json{{"delivered", 1}, {"failed", 1}});
+    CHECK(lines[1].at("again") == true);
+    CHECK(lines[3].at("counts") == nlohmann::json{{"delivered", 1}, {"failed", 1}});
 }
 
 TEST_CASE("where the time went: of each recipient, and with the end of the message that of the last one") {
@@ -227,7 +228,7 @@ TEST_CASE("a result that an agent repeats after a crash is recorded once, and so
             for (const auto& path : left.paths()) disk.set_contents(path, left.contents(path));
         });
         b.events.ended(done);
-        if (life > 0) b.events.finished(id, spool::Location::incoming, &done, [] {});
+        if (life > 0) b.events.finished(id, spool::Location::incoming, &done, [](auto) {});
         const auto lines = b.recorded();
         CHECK(std::ranges::count(lines, "message.delivered", [](auto& each) { return each.at("type"); }) == 1);
         CHECK(std::ranges::count(lines, "message.finished", [](auto& each) { return each.at("type"); }) ==
@@ -241,7 +242,7 @@ namespace {
 // What a queue-manager left that had just begun, and was killed.
 void leave_a_beginning(spool::test::FakeDisk& disk) {
     EventBench b;
-    b.events.found_finished(QueueId{0x400}, message());
+    b.events.found_finished(QueueId{0x400}, spool::Location::messages, message(), 100);
     b.recorded();
     for (const auto& path : b.disk.paths()) disk.set_contents(path, b.disk.contents(path));
 }

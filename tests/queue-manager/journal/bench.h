@@ -42,7 +42,7 @@ struct JournalBench {
     common::Loop loop;
     common::Log log{loop, "qmgr"};
     spool::test::FakeDisk disk;
-    JournalFiles files{disk, ""};
+    JournalFiles files{disk, settings};
     spool::CommitPool pool{disk, 0, [] {}};
     std::string problem;
     std::vector<bool> pauses;

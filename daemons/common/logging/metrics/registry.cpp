@@ -25,7 +25,7 @@ constexpr std::string_view connection_results[] = {"made", "failed"};
 constexpr std::string_view refused[] = {"connection", "mail"};
 constexpr std::string_view states[] = {"uncategorized", "scheduled", "held",   "paused", "routing",
                                        "retrying",      "due",       "active", "report"};
-constexpr std::string_view asides[] = {"bad", "quarantine", "incomplete", "removed"};
+constexpr std::string_view asides[] = {"bad", "quarantine", "incomplete", "removed", "failed"};
 constexpr std::string_view severities[] = {"info", "warning", "error", "critical"};
 constexpr auto role_names = [] {
     std::array<std::string_view, roles> out{};
@@ -115,10 +115,11 @@ constexpr MetricDefinition all[] = {
     {MetricId::spool_free_inodes, "postrider_spool_free_inodes", gauge, number,
      "Free inodes on the spool's file system; 0 if it does not count them.", {}, {}},
     {MetricId::put_aside_bytes, "postrider_retained_bytes", gauge, number,
-     "Disk space used by bad/, quarantine/, quarantine/incomplete/, and removed/ (messages removed by operators).",
+     "Disk space used by bad/, quarantine/, quarantine/incomplete/, removed/ (messages removed by operators), and "
+     "failed/ (history.keep_failed).",
      {"directory", asides}, {}},
     {MetricId::put_aside_removed, "postrider_retained_deleted_total", counter, number,
-     "Files deleted from bad/, quarantine/, quarantine/incomplete/ and removed/ because they were too old or "
+     "Files deleted from bad/, quarantine/, quarantine/incomplete/, removed/ and failed/ because they were too old or "
      "together exceeded the size limit.",
      {"directory", asides}, {}},
     {MetricId::journal_events, "postrider_journal_events_total", counter, number,

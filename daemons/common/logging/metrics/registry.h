@@ -48,7 +48,7 @@ enum class DelayStage : std::uint8_t { before_queue, in_queue, connection, trans
 enum class ConnectionResult : std::uint8_t { made, failed };
 enum class RefusedStage : std::uint8_t { connection, mail };
 enum class QueueState : std::uint8_t { uncategorized, scheduled, held, paused, routing, retrying, due, active, report };
-enum class SetAsideDirectory : std::uint8_t { bad, quarantine, incomplete, removed };
+enum class SetAsideDirectory : std::uint8_t { bad, quarantine, incomplete, removed, failed };
 enum class LogSeverity : std::uint8_t { info, warning, error, critical };
 
 TlsUsed tls_used(std::string_view version); // "TLSv1.3" …

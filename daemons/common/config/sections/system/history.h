@@ -7,6 +7,8 @@
 
 namespace config {
 
+enum class RecordedAddresses : std::uint8_t { clear, hashed };
+
 struct History {
     bool enabled = true;
     bool required = false;                          // no mail is accepted while it cannot be written
@@ -15,6 +17,9 @@ struct History {
     Duration keep = 24h * 30;                       // older segments are removed; 0: none are
     std::uint64_t size = 10240 * MiB;               // beyond it the oldest are removed; 0: no limit
     std::uint32_t door_events_per_second = 100;     // of each process that serves clients; 0: none
+    RecordedAddresses addresses = RecordedAddresses::clear;
+    Duration keep_failed = 0s; // how long messages that failed for a recipient are kept; 0: not at all
+    std::uint64_t keep_failed_size = 1024 * MiB; // beyond it the oldest of these are deleted
 
     std::string path(const std::string& spool) const { return directory.empty() ? spool + "/history" : directory; }
 };

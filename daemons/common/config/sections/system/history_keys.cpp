@@ -7,6 +7,11 @@ namespace config {
 
 using namespace std::chrono_literals;
 
+namespace {
+constexpr EnumValue<RecordedAddresses> recorded_addresses[] = {{"clear", RecordedAddresses::clear},
+                                                               {"hashed", RecordedAddresses::hashed}};
+}
+
 Section section_for(History& s) {
     return {
         "history",
@@ -37,6 +42,20 @@ Section section_for(History& s) {
             {"door_events_per_second", IntKey{&s.door_events_per_second, 0, 100'000},
              "Events about clients, such as session.rejected, that each smtpd process records per "
              "second. Of more than that, only the number is recorded. 0: none are recorded.",
+             ""},
+            {"addresses", one_of(s.addresses, recorded_addresses),
+             "How the journal records addresses of senders and recipients: \"clear\", or \"hashed\", with a key "
+             "of this spool. Hashed ones are found by commands that are given the address, and are not readable "
+             "otherwise. The domains stay readable. Applies to what is recorded from then on. Applied at start.",
+             ""},
+            {"keep_failed", DurationKey{&s.keep_failed, 0s, 24h * 365},
+             "How long the content of a message is kept after it has left the queue, if it failed or expired for "
+             "a recipient. During this time \"postrider message resend\" sends it again. Mail with the null "
+             "sender, such as reports, is not kept. 0: it is removed like all finished mail. Requires "
+             "history.enabled.",
+             ""},
+            {"keep_failed_size", SizeKey{&s.keep_failed_size, 1 * MiB, 1024 * GiB},
+             "Maximum size on disk of the messages kept by keep_failed. If it is exceeded, the oldest are removed.",
              ""},
         }};
 }
