@@ -24,7 +24,8 @@ void require_cursor(const HookProgress& progress) {
 constexpr unsigned statuses[] = {200, 0, 401, 410, 413, 422, 429, 500, 301, 204};
 
 void deliver(HookProgress from, std::string_view answers) {
-    const auto first = from.next;
+    // If the next one is refused, too, it goes back to the event that was given up.
+    const auto first = from.set_aside == 0 ? from.next : std::min(from.next, from.set_aside);
     decide::hooks::HookDelivery delivery({.batch = 4, .retries = {std::chrono::seconds(1)}}, std::move(from));
     smtp::Now now{smtp::Monotonic(std::chrono::hours(1)), smtp::WallTime(std::chrono::seconds(1'764'172'800))};
     for (const char byte : answers) {
