@@ -159,7 +159,7 @@ TEST_CASE("where the time went: of each recipient, and with the end of the messa
     done.results[0].waited.retry = 5;
     done.results[1].waited.schedule = 7;
     b.events.ended(done);
-    b.events.finished(id, spool::Location::incoming, &done, [] {});
+    b.events.finished(id, spool::Location::incoming, &done, [](auto) {});
     const auto lines = b.recorded();
     REQUIRE(types(lines) == "message.delivered message.failed message.finished");
     CHECK(lines[0].at("waited") == nlohmann::json{{"link", 30}, {"retry", 5}});
