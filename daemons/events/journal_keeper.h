@@ -18,12 +18,12 @@ namespace events {
 
 // What a step did, for the log.
 struct KeeperReport {
-    std::optional<KeeperStep> step;            // nothing: there was nothing to do
-    std::uint64_t events = 0;                  // indexed, or erased
-    bool erased_all = false;                   // an address is in no segment any longer
-    std::uint64_t bytes = 0;                   // removed
+    std::optional<KeeperStep> step;             // nothing: there was nothing to do
+    std::uint64_t events = 0;                   // indexed, or erased
+    bool erased_all = false;                    // an address is in no segment any longer
+    std::uint64_t bytes = 0;                    // removed
     std::optional<std::int64_t> time_that_fits; // keeper_plan.h
-    std::uint64_t unindexed = 0, unsealed = 0; // segments that remain, without the newest
+    std::uint64_t unindexed = 0, unsealed = 0;  // segments that remain, without the newest
 };
 
 class JournalKeeper {

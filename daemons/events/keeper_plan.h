@@ -46,8 +46,8 @@ std::optional<KeeperStep> next_step(const std::vector<KeptSegment>& segments, st
                                     const KeepLimits& limits, std::int64_t now,
                                     const std::vector<std::uint64_t>& not_indexable = {});
 
-// The journal is near its size: for how many seconds of events that is enough at their present rate, if that is less than
-// they are to be kept for.
+// The journal is near its size: for how many seconds of events that is enough at their present rate, if that is less
+// than they are to be kept for.
 std::optional<std::int64_t> time_that_fits(const std::vector<KeptSegment>& segments, const KeepLimits& limits,
                                            std::int64_t now);
 
