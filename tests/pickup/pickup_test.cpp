@@ -286,6 +286,7 @@ TEST_CASE("a message of another spool is taken as it is, from an operator") {
     for (int n = 0; n < 5; ++n) envelope.recipients.push_back({.address = "r" + std::to_string(n) + "@example.net"});
     envelope.recipients[1].fate = spool::Fate::local;
     envelope.arrival = smtp::WallTime(std::chrono::seconds(1'750'000'000));
+    envelope.lifetime = 3'600;
     const auto bytes = spool::encode(envelope);
     const std::string content = "Received: from a by b\r\nSubject: old\r\n\r\n.\r\nno end";
     const auto import = [&](ImportPolicy import_policy, const std::vector<Message>& messages) {

@@ -43,14 +43,15 @@ def test_every_verb_and_every_option_is_offered(shell, verbs):
     first, help, *answers = offers(shell, [[""], ["help", ""], *([group, ""] for group in groups), *([*name.split(), "-"] for name in verbs)])
     assert set(first) == {name.split()[0] for name in verbs} and set(help) == set(first)
     for group, answer in zip(groups, answers):
-        assert set(answer) == {name.split()[1] for name in verbs if name.startswith(group + " ")}
+        offered, second = set(answer), {name.split()[1] for name in verbs if name.startswith(group + " ")}
+        assert offered == second or (group == "history" and offered > second), group  # it has words of its own, too
     for (name, options), answer in zip(verbs.items(), answers[len(groups):]):
         assert set(answer) == {*options, *ALWAYS}, name
 
 
 PLACES = [
     (["sta"], {"start", "status"}),
-    (["message", "re"], {"release", "remove", "requeue", "reroute", "restore", "retry"}),
+    (["message", "re"], {"release", "remove", "requeue", "reroute", "resend", "restore", "retry"}),
     (["--json", "message", "sh"], {"show"}),
     (["message", "hold", "--reason", "a reason", "--dr"], {"--dry-run"}),
     (["message", "hold", "se"], {"sender="}),

@@ -207,6 +207,7 @@ def test_restarts_make_no_count_go_back(metered):
     mta.start()
     mta.submit("someone@test.example")
     wait_figures(mta, lambda f: f("postrider_messages_removed_total") == 1)
+    wait_until(lambda: not mta.spool_files(), 10, "the journal to have it, so that it is gone")
     former = mta.kill("queue-manager")
     mta.wait_for_role("queue-manager", other_than=[former])
     mta.submit("someone@test.example")

@@ -147,6 +147,17 @@ std::vector<std::string> parameter_kinds(std::string_view synopsis) {
     return places;
 }
 
+std::vector<std::string> parameter_kinds(const Command& command, std::span<const Command> commands) {
+    auto places = parameter_kinds(command.parameters);
+    for (const auto& other : commands) {
+        const auto begin = command.name.size();
+        if (other.name.size() <= begin || !other.name.starts_with(command.name) || other.name[begin] != ' ') continue;
+        if (places.empty()) places.emplace_back();
+        places.front() += fmt::format("{}{}", places.front().empty() ? "" : ",", other.name.substr(begin + 1));
+    }
+    return places;
+}
+
 std::map<std::string_view, std::string_view> option_values(std::span<const Command> commands) {
     std::map<std::string_view, std::string_view> values = {{"-c", "FILE"}, {"--config", "FILE"}};
     for (const auto& command : commands)
@@ -180,7 +191,7 @@ std::string bash_completion(std::span<const Command> commands) {
         std::vector<std::string> options;
         for (const auto& option : command.options) options.emplace_back(option.name);
         std::string places;
-        for (const auto& place : parameter_kinds(command.parameters))
+        for (const auto& place : parameter_kinds(command, commands))
             places += fmt::format("{}'{}'", places.empty() ? "" : " ", place);
         script += fmt::format("        '{}') options='{}' places=({}) repeated={} ;;\n", command.name,
                               joined(options, " "), places, repeats_last_parameter(command) ? "yes" : "");

@@ -18,6 +18,8 @@ std::string fish_completion(std::span<const Command> commands);
 // {"queue,link,pool,all", "@name"}; words in capitals are kinds of things, "..." at the end of the last place means
 // that more of the same may follow.
 std::vector<std::string> parameter_kinds(std::string_view synopsis);
+// The same of one of the commands; where it begins other commands' names, as "history" does, with their second words.
+std::vector<std::string> parameter_kinds(const Command& command, std::span<const Command> commands);
 bool repeats_last_parameter(const Command& command);
 
 // Every option that has a value, with the name of its value: {"--config", "FILE"}.

@@ -159,7 +159,7 @@ std::string fish_completion(std::span<const Command> commands) {
     std::string script(fish_head), first, second;
     for (const auto& command : commands) {
         script += fmt::format("        case {}\n            set places", fish_quoted(command.name));
-        for (const auto& place : parameter_kinds(command.parameters)) script += " " + fish_quoted(place);
+        for (const auto& place : parameter_kinds(command, commands)) script += " " + fish_quoted(place);
         script += fmt::format("\n            set repeated{}\n            set options",
                               repeats_last_parameter(command) ? " yes" : "");
         for (const auto& option : command.options) script += " " + described(option.name, option.description);

@@ -114,7 +114,7 @@ std::string zsh_completion(std::span<const Command> commands) {
     std::string script(zsh_head), values, first, second;
     for (const auto& command : commands) {
         script += fmt::format("        {})\n            places=(", zsh_quoted(command.name));
-        for (const auto& place : parameter_kinds(command.parameters)) script += zsh_quoted(place) + " ";
+        for (const auto& place : parameter_kinds(command, commands)) script += zsh_quoted(place) + " ";
         script += fmt::format(")\n            repeated={}\n            options=(",
                               repeats_last_parameter(command) ? "yes" : "");
         for (const auto& option : command.options)

@@ -59,7 +59,7 @@ class BusyDay:
         ticket.write_text(f"#!/bin/sh\ncat >> {mta.folder}/tickets\n")
         ticket.chmod(0o755)
         mta.aliases.write_text(f'staff: someone, other, ann@remote.example\narchive: "{mta.folder}/archive"\n'
-                               f'ticket: "|{ticket}"\nbroken: "|exit 67"\n')
+                               f'ticket: "|{ticket}"\nbroken: "|exit 67"\nformer: left@remote.example\n')
         self.filtered_port, self.limited_port = self.block.port(), self.block.port()
         settings = {
             "tls": {"certificates": [str(certificate)], "keys": [str(key)]},
@@ -149,7 +149,7 @@ class BusyDay:
         self.keep("bounced", mta.submit("nobody@busy.example", "bounced"))
         self.keep("no such domain", mta.submit("x@gone.example", "no such domain"))
         self.keep("broken", mta.submit("broken@test.example", "broken"))
-        assert mta.sendmail("-f", "sender@test.example", "left@remote.example").returncode == 0
+        assert mta.sendmail("-f", "sender@test.example", "former@test.example").returncode == 0
         for name in ("refused connection", "bounced", "no such domain", "broken"):
             mta.wait_log(rf"{self.ids[name]}: removed")
 
