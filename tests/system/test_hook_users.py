@@ -1,42 +1,17 @@
 """Hooks on a real host: master is root, the events process and the commands of hooks are a user of their own."""
 import json
-import os
 import pwd
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from harness.hooks import Endpoint, make_secret
-from harness.mta import Mta
 from harness.watch import wait_until
-from test_compromised import GROUP, OPERATORS, SERVICE, pytestmark  # noqa: F401 (root only)
+from test_compromised import SERVICE, place, pytestmark, whole  # noqa: F401 (root only; fixtures)
 from test_hooks import SINK
 from test_journal import journal
-
-
-@pytest.fixture
-def place():
-    made = Path(tempfile.mkdtemp(prefix="postrider-hooks-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
-
-
-@pytest.fixture
-def whole(place, block):
-    mta = Mta(place, block)
-    (place / "mail").mkdir()
-    os.chmod(place / "mail", 0o1777)
-    mta.config["mta"].update(multi_user=True, user=SERVICE, drop_group=GROUP, admin_group=OPERATORS)
-    mta.config["local"].update(users=[], minimum_uid=2)
-    mta.spool.mkdir()
-    shutil.chown(mta.spool, SERVICE, GROUP)
-    yield mta
-    mta.kill_everything()
-    assert not mta.crashes()
 
 
 @pytest.fixture
