@@ -121,4 +121,13 @@ private:
     std::set<std::string> sync_names_;
 };
 
+// The power cuts that are tried after each operation.
+struct PowerCut {
+    FakeDisk::Keep keep;
+    std::uint64_t seed;
+};
+inline constexpr PowerCut power_cuts[] = {{FakeDisk::Keep::nothing, 0},    {FakeDisk::Keep::names_without_data, 0},
+                                          {FakeDisk::Keep::everything, 0}, {FakeDisk::Keep::by_seed, 1},
+                                          {FakeDisk::Keep::by_seed, 2},    {FakeDisk::Keep::by_seed, 3}};
+
 } // namespace spool::test

@@ -14,13 +14,6 @@ using Keep = FakeDisk::Keep;
 
 namespace {
 
-struct {
-    Keep keep;
-    std::uint64_t seed;
-} constexpr ways[] = {{Keep::nothing, 0},    {Keep::names_without_data, 0},
-                      {Keep::everything, 0}, {Keep::by_seed, 1},
-                      {Keep::by_seed, 2},    {Keep::by_seed, 3}};
-
 const Reply refusal{.code = 550, .status = "5.1.1", .text = "no such user"};
 
 // What is written when its only recipient is refused, before the message is removed; the report's mark is left out.
@@ -49,7 +42,7 @@ bool kept_whole(Disk& disk, QueueId id) {
 
 TEST_CASE("a failed message is kept, finished, or still in the queue, whenever the power goes") {
     for (const bool reused : {false, true})
-        for (const auto& how : ways)
+        for (const auto& how : power_cuts)
             for (std::uint64_t n = 0;; ++n) {
                 CAPTURE(reused);
                 CAPTURE(n);

@@ -10,23 +10,17 @@
 
 using namespace spool;
 using spool::test::FakeDisk;
+using spool::test::power_cuts;
 using Keep = FakeDisk::Keep;
 
 namespace {
 
 constexpr smtp::WallTime morning{std::chrono::seconds(1'750'000'000)};
 
-struct {
-    Keep keep;
-    std::uint64_t seed;
-} constexpr ways[] = {{Keep::nothing, 0},    {Keep::names_without_data, 0},
-                      {Keep::everything, 0}, {Keep::by_seed, 1},
-                      {Keep::by_seed, 2},    {Keep::by_seed, 3}};
-
 } // namespace
 
 TEST_CASE("what was removed is in removed/ or back in the queue, whenever the power goes; once promised, it is back") {
-    for (const auto& how : ways)
+    for (const auto& how : power_cuts)
         for (std::uint64_t n = 0;; ++n) {
             FakeDisk disk;
             REQUIRE(prepare_spool(disk, {7}));
