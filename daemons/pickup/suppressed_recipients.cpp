@@ -11,18 +11,17 @@ void SuppressedRecipients::find(const spool::Envelope& envelope, Found found) {
     found_ = std::move(found);
     const auto now = common::Loop::now().monotonic;
     open_ = 1;
-    if (checker_.any_suppressed())
-        for (const auto& recipient : envelope.recipients) {
-            common::RecipientChecker::Subject subject{recipient.address, envelope.reverse_path};
-            ++open_;
-            if (const auto* known = checker_.cached(subject, now)) {
-                answered(recipient.address, *known);
-                continue;
-            }
-            asked_.push_back(
-                checker_.ask(std::move(subject), now,
-                             [this, address = recipient.address](const auto& answer) { answered(address, answer); }));
+    for (const auto& recipient : envelope.recipients) {
+        common::RecipientChecker::Subject subject{recipient.address, envelope.reverse_path};
+        ++open_;
+        if (const auto* known = checker_.cached(subject, now)) {
+            answered(recipient.address, *known);
+            continue;
         }
+        asked_.push_back(checker_.ask(std::move(subject), now, [this, address = recipient.address](const auto& answer) {
+            answered(address, answer);
+        }));
+    }
     answer_if_complete();
 }
 
