@@ -67,7 +67,7 @@ TEST_CASE("those that it failed or expired for, under their present addresses; n
     CHECK(violates_writer_rights(again.envelope, submission_slot).empty());
 }
 
-TEST_CASE("a new message with a parent: sender, submitter and meta stay, time and idempotency begin anew") {
+TEST_CASE("a new message with a parent: sender, submitter and meta stay, time and idempotency are its own") {
     for (const auto& envelope : {resend_of(finished_message(), old, later).envelope,
                                  resend_to(finished_message(), old, later, "a@b.example")}) {
         CHECK(envelope.parent == old);
