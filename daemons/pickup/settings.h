@@ -10,6 +10,7 @@
 #include "daemons/common/submission/sender_requests.h"
 #include "daemons/decide/queue/settings.h"
 #include <string>
+#include <vector>
 
 namespace pickup {
 
@@ -21,6 +22,7 @@ struct Settings {
     common::PoolRules pools;
     common::SenderRequestRules requests;
     common::BccRules automatic_bcc;
+    std::vector<std::string> recorded_fields; // header fields that the journal records
     std::string drop_directory;
     decide::queue::Settings queue; // how long messages are kept
     config::Bounce bounce;

@@ -2,6 +2,7 @@
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/submission/lifetime.h"
+#include "daemons/common/submission/recorded_fields.h"
 #include "libsmtp/message/received.h"
 #include "libsmtp/text/date.h"
 #include <algorithm>
@@ -199,6 +200,8 @@ bool Submission::header_complete() {
     }
     envelope_.smtputf8 = envelope_.smtputf8 || has_utf8_header(rewritten_);
     envelope_.message_id = fixup_->message_id();
+    scan();
+    common::record_fields(scan_, envelope_);
     constexpr auto trusted = common::Submitter::trusted;
     auto wrong = common::choose_pool(context_.config->pools, trusted, control_.value(common::pool_field), envelope_);
     if (wrong.empty()) wrong = common::apply_sender_requests(context_.config->requests, trusted, control_, envelope_);
@@ -214,13 +217,20 @@ bool Submission::header_complete() {
     return true;
 }
 
+// What is new of it.
+void Submission::scan() {
+    scan_.feed(std::string_view(rewritten_).substr(scanned_));
+    scanned_ = rewritten_.size();
+}
+
 void Submission::write_rewritten() {
-    scan_.feed(rewritten_);
+    scan();
     if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message is looping", "5.4.6");
     writer_->append(rewritten_);
     if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has no key
     if (fingerprint_) fingerprint_->feed(rewritten_);
     rewritten_.clear();
+    scanned_ = 0;
 }
 
 // Of the user, in messages and in KiB.

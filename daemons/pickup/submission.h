@@ -86,7 +86,8 @@ private:
                ImportPolicy import_policy)
         : context_(context), uid_(uid), notice_(notice), import_policy_(import_policy), answered_(std::move(answered)),
           control_(common::control_fields_of(common::Submitter::trusted, context.config->idempotency),
-                   common::meta_field) {}
+                   common::meta_field),
+          scan_(context.config->recorded_fields) {}
 
     void begin(const proto::submit::Begin& begin);
     bool read_recipients(const proto::submit::Begin& begin);
@@ -97,6 +98,7 @@ private:
     void content(std::string_view bytes);
     void rewrite(const std::function<void(std::string&)>& fix);
     bool header_complete();
+    void scan();
     void write_rewritten();
     void end();
     bool within_limits();
@@ -140,8 +142,9 @@ private:
     std::string encoded_envelope_;
     bool importing_ = false, complete_ = false;
     std::optional<ReturnedSubmission> returned_;
-    std::string beginning_; // of the content as it came, while it may have to be returned
-    std::string rewritten_; // content on its way from the fixup to the writer
+    std::string beginning_;   // of the content as it came, while it may have to be returned
+    std::string rewritten_;   // content on its way from the fixup to the writer
+    std::size_t scanned_ = 0; // of it
     std::uint64_t taken_ = 0;
 };
 

@@ -17,6 +17,10 @@ ProbeResult stopped_probe(std::uint64_t attempt) {
     out.reason.text = "the delivery agent stopped before it was done: try again";
     return out;
 }
+
+bool keeps_dialogue(const config::Config& config) {
+    return config.history.enabled && config.history.dialogue == config::RecordedDialogue::failures;
+}
 } // namespace
 
 spool::Result<std::unique_ptr<SmtpClient>> SmtpClient::create(common::DaemonContext& context,
@@ -54,6 +58,7 @@ SmtpClient::SmtpClient(common::DaemonContext& context, std::unique_ptr<spool::Re
     client_context_.connect_to = daemon_config.config.testing.connect_to;
     client_context_.listeners = daemon_config.config.listeners;
     client_context_.soft_bounce = daemon_config.config.bounce.soft_bounce;
+    client_context_.keeps_dialogue = keeps_dialogue(daemon_config.config);
     client_context_.metrics = &context.metrics;
     client_context_.auth = AuthContext(context.request_token, context.report_problem);
     configure_tls(daemon_config.config);
@@ -130,6 +135,7 @@ void SmtpClient::reconfigure(common::DaemonConfig daemon_config) {
     client_context_.connect_to = daemon_config.config.testing.connect_to;
     client_context_.listeners = daemon_config.config.listeners;
     client_context_.soft_bounce = daemon_config.config.bounce.soft_bounce;
+    client_context_.keeps_dialogue = keeps_dialogue(daemon_config.config);
     configure_accounts(daemon_config);
     configure_pools(daemon_config.config);
     configure_reports(daemon_config.config);

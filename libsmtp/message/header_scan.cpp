@@ -1,5 +1,6 @@
 #include "libsmtp/message/header_scan.h"
 #include "libsmtp/text/text.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <cstring>
 
@@ -25,6 +26,7 @@ void HeaderScan::scan(std::string_view content) {
                 place_ = Place::rest_of_line;
             } else {
                 kept_ = Kept::nothing;
+                value_ = nullptr;
                 name_.clear();
                 place_ = Place::name;
             }
@@ -63,6 +65,7 @@ void HeaderScan::scan(std::string_view content) {
             const auto piece = content.substr(0, length);
             if (kept_ == Kept::message_id && message_id_.size() < max_message_id) message_id_ += piece;
             if (kept_ == Kept::tls_required) tls_required_ += piece.substr(0, max_tls_required - tls_required_.size());
+            if (value_ != nullptr) *value_ += piece.substr(0, longest_value - std::min(longest_value, value_->size()));
             size_ += piece.size();
             content.remove_prefix(piece.size());
             if (hit) place_ = Place::line_start;
@@ -77,7 +80,23 @@ void HeaderScan::field_named(std::string_view name) {
     if (same_ignoring_case(name, "received")) ++received_;
     if (message_id_.empty() && same_ignoring_case(name, "message-id")) kept_ = Kept::message_id;
     if (same_ignoring_case(name, "tls-required") && ++tls_requireds_ == 1) kept_ = Kept::tls_required;
+    for (auto& each : fields_wanted_)
+        if (!each.seen && same_ignoring_case(name, each.name)) {
+            each.seen = true;
+            value_ = &each.text;
+        }
     place_ = Place::rest_of_line;
+}
+
+std::vector<HeaderScan::Found> HeaderScan::found() const {
+    std::vector<Found> out;
+    for (const auto& each : fields_wanted_) {
+        if (!each.seen) continue;
+        auto value = each.text;
+        std::erase_if(value, [](char c) { return c == '\r' || c == '\n'; });
+        out.push_back({each.name, std::string(trimmed(value))});
+    }
+    return out;
 }
 
 bool HeaderScan::tls_optional() const {

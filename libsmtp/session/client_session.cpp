@@ -196,7 +196,9 @@ void ClientSession::take_unsolicited(const Reply& reply) {
 }
 
 void ClientSession::report_reply(const Reply& reply) {
-    client_event::ReplyReceived received{stage(), commands_.awaits_reply() ? commands_.front().recipient : 0, reply};
+    client_event::ReplyReceived received{
+        stage(), commands_.awaits_reply() ? commands_.front().recipient : 0, reply, {}};
+    if (received.stage >= Stage::mail) received.transaction = transactions_.first();
     if (received.stage == Stage::auth) received.reply.text.clear(); // a challenge, or a reply repeating our own words
     events_.push(std::move(received));
 }

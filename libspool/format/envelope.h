@@ -87,15 +87,15 @@ struct EnvelopeRecipient {
     bool operator==(const EnvelopeRecipient&) const = default;
 };
 
-// What the submitting program wants to find again in the journal.
-struct MetaValue {
-    std::string name; // letters, digits, "-" and "_"; lower case
+// What the journal is to say of a message.
+struct NamedValue {
+    std::string name; // lower case
     std::string value;
     static void fields(auto& m, auto& f) {
         f(1, m.name);
         f(2, m.value);
     }
-    bool operator==(const MetaValue&) const = default;
+    bool operator==(const NamedValue&) const = default;
 };
 
 struct Envelope {
@@ -138,7 +138,8 @@ struct Envelope {
     std::string idempotency_key;         // given by the submitter; "" none
     std::string idempotency_digest;      // of what was submitted with the key: SHA-256, 32 bytes
     bool idempotency_key_reused = false; // accepted only to be reported, because its key was used for other content
-    std::vector<MetaValue> meta;         // given by the submitter
+    std::vector<NamedValue> meta;        // given by the submitter; names of letters, digits, "-" and "_"
+    std::vector<NamedValue> headers;     // header fields that the journal records, decoded, as they came
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;
     Trace trace = Trace::none;
@@ -197,6 +198,7 @@ struct Envelope {
         f(48, m.trace);
         f(49, m.idempotency_key_reused);
         f(50, m.meta);
+        f(51, m.headers);
     }
     bool operator==(const Envelope&) const = default;
 };

@@ -8,14 +8,15 @@ namespace spool::journal {
 namespace {
 
 void append_strings(JsonObject& event, std::string_view sender, std::string_view message_id, std::string_view submitter,
-                    std::string_view meta) {
+                    std::string_view meta, std::string_view headers) {
     event.text("message_id", message_id, longest_text);
     event.text_even_if_empty("sender", sender);
     event.text("submitter", submitter, longest_text);
     event.object("meta", [&](JsonObject& object) { object.members(meta); });
+    event.object("headers", [&](JsonObject& object) { object.members(headers); });
 }
 
-std::string encode(const std::vector<MetaValue>& values) {
+std::string encode(const std::vector<NamedValue>& values) {
     if (values.empty()) return {};
     std::string text;
     JsonObject object(text);
@@ -40,15 +41,17 @@ MessageFacts facts_of(const Envelope& envelope) {
             .sender = envelope.reverse_path,
             .message_id = envelope.message_id,
             .submitter = envelope.submitter,
-            .meta = encode(envelope.meta)};
+            .meta = encode(envelope.meta),
+            .headers = encode(envelope.headers)};
 }
 
 void append(JsonObject& event, const MessageFacts& facts) {
-    if (facts.known) append_strings(event, facts.sender, facts.message_id, facts.submitter, facts.meta);
+    if (facts.known) append_strings(event, facts.sender, facts.message_id, facts.submitter, facts.meta, facts.headers);
 }
 
 void append_facts(JsonObject& event, const Envelope& envelope) {
-    append_strings(event, envelope.reverse_path, envelope.message_id, envelope.submitter, encode(envelope.meta));
+    append_strings(event, envelope.reverse_path, envelope.message_id, envelope.submitter, encode(envelope.meta),
+                   encode(envelope.headers));
 }
 
 void append_acceptance(JsonObject& event, const Envelope& envelope, std::uint64_t size) {

@@ -11,13 +11,15 @@ struct MessageFacts {
     bool known = false; // false: the message's file could not be read
     std::string sender; // "" is the null one
     std::string message_id, submitter;
-    std::string meta; // Envelope::meta as members of an object, encoded; "" none
+    std::string meta;    // Envelope::meta as members of an object, encoded; "" none
+    std::string headers; // Envelope::headers likewise
     static void fields(auto& m, auto& f) {
         f("known", m.known);
         f("sender", m.sender);
         f("message_id", m.message_id);
         f("submitter", m.submitter);
         f("meta", m.meta);
+        f("headers", m.headers);
     }
     bool operator==(const MessageFacts&) const = default;
 };

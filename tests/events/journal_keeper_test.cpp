@@ -28,9 +28,9 @@ struct Journal {
                 out << fmt::format(
                     R"({{"v":1,"seq":{},"node":"n","time":"2026-11-20T12:00:00.000000Z","type":"message.{}",)"
                     R"("id":"0C5A{:06}1010","message_id":"<{}@shop.example>","sender":"ann@shop{}.example",)"
-                    R"("recipient":"r{}@d{}.example","submitter":"uid:{}","meta":{{"n":"{}"}},"text":"{}"}})"
+                    R"("recipient":"r{}@d{}.example","submitter":"uid:{}","meta":{{"n":"{}"}},"headers":{{"subject":"Order {}"}},"text":"{}"}})"
                     "\n",
-                    next++, type, i, i, i % 3, i, i % 7, i % 5, i, std::string(300, 'x'));
+                    next++, type, i, i, i % 3, i, i % 7, i % 5, i, i, std::string(300, 'x'));
         std::ofstream synced(directory.path() / "synced", std::ios::binary);
         std::string number(8, '\0');
         for (int i = 0; i < 8; ++i) number[static_cast<std::size_t>(i)] = static_cast<char>((next - 1) >> (8 * i));
@@ -84,6 +84,7 @@ TEST_CASE("segments are sealed and indexed, and every question has the same answ
                                                                         {"recipient=@d3.example", 0},
                                                                         {"submitter=uid:4", 0},
                                                                         {"meta.n=1234", 6},
+                                                                        {"header.subject=order 77", 6},
                                                                         {"type=message.finished", 3510},
                                                                         {"r*@d6.example", 0},
                                                                         {"nobody@d0.example", 0},

@@ -20,7 +20,7 @@ struct Word {
     std::string_view member; // of the event
 };
 
-constexpr std::string_view meta_prefix = "meta.";
+constexpr std::string_view meta_prefix = "meta.", header_prefix = "header.";
 
 constexpr Word words[] = {
     {"id", Subject::id, "id"},
@@ -50,7 +50,7 @@ constexpr Word words[] = {
 std::string known_words() {
     std::string all;
     for (const auto& word : words) all += fmt::format("{}=, ", word.key);
-    return all + "meta.NAME=, since=, until=, an address, a queue id, or a Message-ID";
+    return all + "meta.NAME=, header.NAME=, since=, until=, an address, a queue id, or a Message-ID";
 }
 
 bool is_queue_id(std::string_view word) {
@@ -108,6 +108,11 @@ bool holds(const QueryTerm& term, const json& event) {
     };
     const auto recipient = [&] { return any_of_all(patterns, recipients_of(event)); };
     const auto sender = [&] { return has_sender(event) && any(patterns, string_of(event, "sender")); };
+    const auto named = [&](std::string_view object) { // what the submitter named
+        const auto values = event.find(object);
+        return values != event.end() && values->is_object() && values->contains(term.member) &&
+               any(patterns, text_of_member(*values, term.member));
+    };
     switch (term.subject) {
     case Subject::anything: return recipient() || sender() || message_id();
     case Subject::address: return recipient() || sender();
@@ -123,11 +128,8 @@ bool holds(const QueryTerm& term, const json& event) {
         const auto text = lowered(string_of(event, "text"));
         return std::ranges::any_of(patterns, [&](const std::string& part) { return text.find(part) != text.npos; });
     }
-    case Subject::meta: {
-        const auto meta = event.find("meta");
-        return meta != event.end() && meta->is_object() && meta->contains(term.member) &&
-               any(patterns, text_of_member(*meta, term.member));
-    }
+    case Subject::meta: return named("meta");
+    case Subject::header: return named("headers");
     case Subject::id:
     case Subject::type:
     case Subject::code:
@@ -218,8 +220,9 @@ std::expected<HistoryQuery, std::string> HistoryQuery::parse(std::span<const std
         const auto key = lowered(word.substr(0, equals));
         const auto* known = std::ranges::find(words, key, &Word::key);
         const bool meta = key.starts_with(meta_prefix) && key.size() > meta_prefix.size();
+        const bool header = key.starts_with(header_prefix) && key.size() > header_prefix.size();
         const bool limit = key == "since" || key == "until";
-        if (equals == word.npos || (known == std::end(words) && !meta && !limit)) {
+        if (equals == word.npos || (known == std::end(words) && !meta && !header && !limit)) {
             // An address may have "=" in it.
             if (is_queue_id(word))
                 query.term("id", Subject::id, "id").patterns.push_back(lowered(word));
@@ -244,6 +247,9 @@ std::expected<HistoryQuery, std::string> HistoryQuery::parse(std::span<const std
             query
                 .term(key, Subject::meta,
                       std::string_view(word).substr(meta_prefix.size(), equals - meta_prefix.size()))
+                .patterns.push_back(lowered(value));
+        } else if (header) {
+            query.term(key, Subject::header, std::string_view(key).substr(header_prefix.size()))
                 .patterns.push_back(lowered(value));
         } else {
             query.term(key, known->subject, known->member).patterns.push_back(pattern_of(known->subject, value));

@@ -29,12 +29,13 @@ enum class Subject : std::uint8_t {
     client, // name or address of who connected here
     member, // the event's member of the word's own name
     meta,   // meta.NAME
+    header, // header.NAME
 };
 
 struct QueryTerm {
     std::string key; // as typed: "domain", "meta.campaign"
     Subject subject = Subject::member;
-    std::string member;                // in the event, for member and meta
+    std::string member;                // in the event, for member, meta and header
     std::vector<std::string> patterns; // lower case; any of them
 };
 

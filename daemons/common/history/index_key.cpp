@@ -48,9 +48,14 @@ void IndexHash::keys_of(const json& event, std::vector<IndexKey>& into) const {
     add('g', domain_of(sender));
     add('s', lowered(string_of(event, "submitter")));
     add('k', lowered(string_of(event, "idempotency_key")));
-    if (const auto meta = event.find("meta"); meta != event.end() && meta->is_object())
-        for (const auto& [name, value] : meta->items())
-            if (value.is_string()) add('x', name + '=' + lowered(value.get<std::string>()));
+    const auto add_named = [&](char kind, std::string_view object) {
+        const auto values = event.find(object);
+        if (values == event.end() || !values->is_object()) return;
+        for (const auto& [name, value] : values->items())
+            if (value.is_string()) add(kind, name + '=' + lowered(value.get<std::string>()));
+    };
+    add_named('x', "meta");
+    add_named('h', "headers");
     for (const auto& recipient : recipients_of(event)) {
         add('a', lowered(recipient));
         add('d', domain_of(recipient));
@@ -89,11 +94,12 @@ std::optional<std::vector<IndexKey>> IndexHash::keys_of(const QueryTerm& term) c
             else
                 return {};
             break;
+        case Subject::header: keys.push_back(hash('h', term.member + '=' + std::string(value))); break;
         default: return {};
         }
         if (domain &&
             (term.subject == Subject::id || term.subject == Subject::message_id || term.subject == Subject::domain ||
-             term.subject == Subject::meta || term.subject == Subject::member))
+             term.subject == Subject::meta || term.subject == Subject::header || term.subject == Subject::member))
             return {};
     }
     return keys;

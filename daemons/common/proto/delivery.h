@@ -191,6 +191,18 @@ struct SetupTimes {
     bool operator==(const SetupTimes&) const = default;
 };
 
+// A line of the conversation: "C: ", what was sent, "S: ", what was received, or "-- ", with which host it was. One
+// line for each command and each reply.
+struct DialogueLine {
+    std::uint32_t recipient = 0; // which it is about, by its number and one more; 0: all
+    std::string text;
+    static void fields(auto& m, auto& f) {
+        f("recipient", m.recipient);
+        f("text", m.text);
+    }
+    bool operator==(const DialogueLine&) const = default;
+};
+
 struct ConnectRequest { // agent → queue-manager
     std::uint64_t connection = 0;
     std::string address;      // "192.0.2.1:25", "[2001:db8::1]:25"
@@ -272,9 +284,10 @@ struct Done {                     // agent → queue-manager
     spool::journal::MessageFacts about; // the message
     std::vector<std::string> rules;     // of the route, that decided what the first replies mean; "" none
     std::string link;
-    std::uint64_t connection_use = 0; // deliveries over the session, with this one
-    SetupTimes setup;                 // of the connection, if this delivery waited for it
-    std::int64_t in_queue = 0;        // µs from when it was due until it was begun
+    std::uint64_t connection_use = 0;   // deliveries over the session, with this one
+    SetupTimes setup;                   // of the connection, if this delivery waited for it
+    std::int64_t in_queue = 0;          // µs from when it was due until it was begun
+    std::vector<DialogueLine> dialogue; // of an attempt that failed, where it is to be recorded; in the first part
     // What the queue-manager knows of the attempt; not sent.
     std::string queue, route;             // route: its pattern; "" none
     std::uint32_t pause = 0, backoff = 0; // s that it waited for a pause, for its link or queue, when it was due
@@ -288,7 +301,8 @@ struct Done {                     // agent → queue-manager
                 .replies = {},
                 .about = {},
                 .rules = {},
-                .setup = {}};
+                .setup = {},
+                .dialogue = {}};
     }
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
@@ -312,6 +326,7 @@ struct Done {                     // agent → queue-manager
         f("setup", m.setup);
         f("in_queue", m.in_queue);
         f("rules", m.rules);
+        f("dialogue", m.dialogue);
     }
 };
 

@@ -100,7 +100,7 @@ std::string keep_meta(const smtp::ControlFields& asked, spool::Envelope& envelop
             return fmt::format("{}: expected at most {} letters, digits, \"-\" and \"_\" after {}",
                                meta_name(each.name), longest_meta_name, meta_field);
         const auto name = smtp::lowered(each.name);
-        if (std::ranges::find(envelope.meta, name, &spool::MetaValue::name) != envelope.meta.end())
+        if (std::ranges::find(envelope.meta, name, &spool::NamedValue::name) != envelope.meta.end())
             return meta_name(each.name) + ": given twice, expected once";
         bytes += name.size() + each.value.size();
         if (bytes > most_meta_bytes)

@@ -2,6 +2,8 @@
 #include "daemons/decide/outcome/reply_class.h"
 #include "libspool/journal/message_facts.h"
 #include <charconv>
+#include <ranges>
+#include <vector>
 
 namespace queue_manager {
 
@@ -69,6 +71,19 @@ void append_attempt(JsonObject& event, const proto::delivery::Done& done,
         part("data", done.transmission);
     });
     append_waited(event, waited_of(done, result));
+}
+
+void append_dialogue(JsonObject& event, const proto::delivery::Done& done, std::uint32_t recipient) {
+    constexpr std::size_t most_lines = 20, most_bytes = 2048;
+    std::vector<std::string_view> lines;
+    std::size_t bytes = 0;
+    for (const auto& line : done.dialogue | std::views::reverse) {
+        if (line.recipient != 0 && line.recipient != recipient + 1) continue;
+        bytes += line.text.size();
+        if (lines.size() == most_lines || bytes > most_bytes) break;
+        lines.push_back(line.text);
+    }
+    event.texts("dialogue", lines | std::views::reverse);
 }
 
 spool::Waited waited_of(const proto::delivery::Done& done, const proto::delivery::RecipientResult& result) {

@@ -19,6 +19,8 @@ void append_remote(spool::journal::JsonObject& event, std::string_view text);
 // The recipient, and the attempt that has this result.
 void append_attempt(spool::journal::JsonObject& event, const proto::delivery::Done& done,
                     const proto::delivery::RecipientResult& result);
+// The last lines of the conversation, as far as they concern that recipient; nothing if they were not kept.
+void append_dialogue(spool::journal::JsonObject& event, const proto::delivery::Done& done, std::uint32_t recipient);
 // Where the recipient's time went until this attempt.
 spool::Waited waited_of(const proto::delivery::Done& done, const proto::delivery::RecipientResult& result);
 void append_waited(spool::journal::JsonObject& event, const spool::Waited& waited);

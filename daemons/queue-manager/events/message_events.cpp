@@ -229,6 +229,7 @@ void MessageEvents::ended(const Done& done, const RecipientResult& result) {
     add(failed ? EventType::message_failed : EventType::message_delivered, done.queue_id, [&](JsonObject& event) {
         append(event, done.about);
         append_attempt(event, done, result);
+        if (failed) append_dialogue(event, done, result.recipient);
         if (failed && result.reply < done.replies.size()) event.word("by", author_of(done.replies[result.reply]));
     });
 }
@@ -243,6 +244,7 @@ void MessageEvents::deferred(const Done& done, Numbers numbers, smtp::WallTime n
         add(EventType::message_deferred, done.queue_id, [&](JsonObject& event) {
             append(event, done.about);
             append_attempt(event, done, done.results[at]);
+            append_dialogue(event, done, number);
             if (next_attempt != smtp::WallTime{}) event.time("next_attempt", next_attempt);
         });
     }

@@ -49,6 +49,7 @@ struct ClientContext {
     common::Metrics* metrics = nullptr;               // null: not collected
 
     bool soft_bounce = false;                       // of [bounce]
+    bool keeps_dialogue = false;                    // of failed attempts, for the journal
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
     std::vector<config::Listener> listeners = {};   // of this system: nothing is sent there
     std::map<std::string, std::shared_ptr<const config::Pool>, std::less<>> pools = {}; // of source addresses

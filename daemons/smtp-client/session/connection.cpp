@@ -36,6 +36,7 @@ Connection::Connection(ClientContext& context, Connection::Owner& owner, deliver
       search_(context, *this, order_, sources_, failures_, observer),
       deadline_(context.deadlines, [this] { expired(); }), hook_(context.loop, [this] { pump(); }),
       began_(Loop::now().monotonic) {
+    if (context_.keeps_dialogue) dialogue_.emplace();
     hook_.schedule();
 }
 
@@ -97,6 +98,8 @@ void Connection::session_left(For next) {
 }
 
 void Connection::session_begun() {
+    if (dialogue_)
+        dialogue_->begin(relay(), search_.lmtp() ? Dialogue::DotReplies::of_each_recipient : Dialogue::DotReplies::one);
     hook_.schedule(); // TLS may come first
     rearm();
 }
@@ -182,9 +185,11 @@ void Connection::on_event(smtp::ClientEvent& event) {
     } else if (auto* end = std::get_if<Ended>(&event)) {
         ended(*end);
     } else if (auto* sent = std::get_if<CommandSent>(&event)) {
-        observer_->sent(relay(), *sent);
+        if (observer_) observer_->sent(relay(), *sent);
+        if (dialogue_) dialogue_->sent(*sent);
     } else if (auto* received = std::get_if<ReplyReceived>(&event)) {
-        observer_->received(relay(), *received);
+        if (observer_) observer_->received(relay(), *received);
+        if (dialogue_) dialogue_->received(*received);
     }
 }
 
@@ -295,6 +300,10 @@ void Connection::report_result(const smtp::TransactionResult& replied) {
         owner_.source_taken(*this, {order_.link, source()});
     }
     auto done = report(facts(), context_.metrics, *job, result);
+    if (dialogue_) {
+        if (!delivered_to_all(result)) done.dialogue = dialogue_->lines(result.id, job->order().recipients);
+        dialogue_->transaction_over(result.id);
+    }
     owner_.done(*this, std::move(done), job->take_message());
 }
 
@@ -455,6 +464,7 @@ void Connection::fail_first_delivery(const AttemptFailure& failed, ReportTo repo
     smtp::Transaction readable;
     if (!job.is_open() || !make_transaction(job.order(), job.message(), readable)) return;
     auto done = report(facts(), context_.metrics, job, failed);
+    if (dialogue_) done.dialogue = dialogue_->setup_lines();
     if (report_to == ReportTo::log) return;
     owner_.done(*this, std::move(done), job.take_message());
     deliveries_.take(job.id()).reset();

@@ -7,6 +7,7 @@
 #include "daemons/smtp-client/session/attempt_failures.h"
 #include "daemons/smtp-client/session/delivery_queue.h"
 #include "daemons/smtp-client/session/delivery_report.h"
+#include "daemons/smtp-client/session/dialogue.h"
 #include "daemons/smtp-client/session/host_search.h"
 #include "daemons/smtp-client/session/session_observer.h"
 #include "libsmtp/session/client_session.h"
@@ -141,6 +142,7 @@ private:
     common::Deadline deadline_;
     common::TurnHook hook_; // starts, or pumps, at the end of the turn
     DeliveryQueue deliveries_;
+    std::optional<Dialogue> dialogue_;  // where that of failed attempts is recorded
     std::uint64_t deliveries_done_ = 0; // over the current host's session
     smtp::Monotonic began_{};           // to look for an address
     smtp::Duration setup_{};            // from there to being up

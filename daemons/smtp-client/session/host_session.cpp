@@ -61,7 +61,7 @@ void HostSession::greet(Authenticator* authenticator) {
     options.timeouts = timeouts(context_.settings);
     options.ascii_domain = idn::ascii_domain;
     if (authenticator_) options.auth = authenticator_->auth();
-    options.report_dialogue = observer_ != nullptr;
+    options.report_dialogue = observer_ != nullptr || context_.keeps_dialogue;
     options.protocol = host_.host.protocol;
     options.chunking = chunking ? Session::Chunking::if_useful : Session::Chunking::never;
     session_.emplace(std::move(options), now);

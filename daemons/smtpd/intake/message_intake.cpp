@@ -2,6 +2,7 @@
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/submission/pool_choice.h"
+#include "daemons/common/submission/recorded_fields.h"
 #include "libsmtp/message/received.h"
 #include "libsmtp/text/utf8.h"
 #include <utility>
@@ -20,6 +21,7 @@ MessageIntake::MessageIntake(Services services, const Rules& rules, const Client
                              spool::QueueId id, spool::Envelope envelope, std::string schedule)
     : services_(services), rules_(rules), client_(client), log_(log), submitter_(submitter_of(rules, client)), id_(id),
       id_text_(id.text()), envelope_(std::move(envelope)), started_(common::Loop::now().monotonic),
+      header_(rules.config->recorded_fields),
       control_(common::control_fields_of(submitter_, rules.config->idempotency), common::meta_field),
       schedule_(std::move(schedule)) {}
 
@@ -241,6 +243,7 @@ void MessageIntake::commit(std::function<void(std::optional<common::Unavailable>
     }
     common::add_automatic_bcc(rules_.config->automatic_bcc, envelope_);
     envelope_.message_id = message_id();
+    common::record_fields(header_, envelope_);
     if (milter_message_)
         milter_message_->seal();
     else

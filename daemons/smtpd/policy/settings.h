@@ -36,7 +36,8 @@ struct Settings {
     common::PoolRules pools;
     common::SenderRequestRules requests;
     common::BccRules automatic_bcc;
-    decide::queue::Settings queue; // how long messages are kept
+    std::vector<std::string> recorded_fields; // header fields that the journal records
+    decide::queue::Settings queue;            // how long messages are kept
     config::Bounce bounce;
     // Of a domain in lower case, as the DNS has it.
     decide::AddressClass class_of(std::string_view domain) const {

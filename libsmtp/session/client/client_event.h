@@ -28,12 +28,15 @@ struct Ready {}; // greeting, EHLO, TLS and AUTH went well
 struct CommandSent {
     Stage stage = Stage::none;
     std::string text;
+    std::uint32_t recipient = 0;              // rcpt: its place in the transaction
+    std::optional<std::uint64_t> transaction; // its id; nothing: of none
 };
 // … and the server's reply to it; of replies to AUTH, without the text.
 struct ReplyReceived {
     Stage stage = Stage::none;   // none: no reply was awaited
-    std::uint32_t recipient = 0; // rcpt: its place in the transaction
+    std::uint32_t recipient = 0; // rcpt, and final_dot in LMTP: its place in the transaction
     Reply reply;
+    std::optional<std::uint64_t> transaction; // as above
 };
 // A question: content() with the next chunk (from the beginning when `from_start`), or content_end() with the
 // last.

@@ -47,7 +47,8 @@ void CommandStream::send(std::string_view command, Awaited what, std::uint32_t r
     if (report_ == Report::nothing) return;
     const auto line = std::string_view(commands_).substr(0, commands_.size() - 2); // and what was before it
     const auto stage = stage_of(what);
-    events_.push(client_event::CommandSent{stage, shown(stage, line.substr(line.rfind('\n') + 1))});
+    events_.push(
+        client_event::CommandSent{stage, shown(stage, line.substr(line.rfind('\n') + 1)), recipient, transaction_});
 }
 
 void CommandStream::send_secret(std::string_view before, std::string_view secret) {

@@ -5,6 +5,7 @@
 #include "libsmtp/delivery/stage.h"
 #include "libsmtp/session/client/client_event.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ public:
     CommandStream(const CommandStream&) = delete;
     CommandStream& operator=(const CommandStream&) = delete;
 
+    // What is sent from now on belongs to that transaction, where it is reported.
+    void of_transaction(std::uint64_t id) { transaction_ = id; }
     // A part of a command.
     void put(std::string_view text);
     // A command, or its last part: with CRLF, and with a reply to come.
@@ -61,6 +64,7 @@ private:
 
     EventQueue& events_;
     Report report_;
+    std::optional<std::uint64_t> transaction_;
     std::string commands_;
     std::vector<Piece> pieces_;
     std::size_t piece_ = 0; // the first unwritten one

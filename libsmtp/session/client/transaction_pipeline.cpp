@@ -79,6 +79,7 @@ ActiveTransaction* TransactionPipeline::next_to_send() {
 }
 
 void TransactionPipeline::send_next(ActiveTransaction& active, Monotonic now) {
+    commands_.of_transaction(active.message().id);
     switch (active.phase()) {
     case Phase::waiting: return begin_round(active, now);
     case Phase::mail:
@@ -181,6 +182,7 @@ void TransactionPipeline::written() {
 
 void TransactionPipeline::send_content(ActiveTransaction& active, std::string_view chunk, Last last) {
     const bool ends = last == Last::yes;
+    commands_.of_transaction(active.message().id);
     views_.clear();
     codec_.encode(chunk, views_);
     if (ends) codec_.finish(views_);

@@ -38,6 +38,11 @@ public:
     // Takes back the one added last, if nothing of it was sent.
     bool withdraw(std::uint64_t id);
     bool empty() const { return transactions_.empty(); }
+    // The one that replies are about; nothing: there is none.
+    std::optional<std::uint64_t> first() const {
+        if (transactions_.empty()) return {};
+        return transactions_.front().message().id;
+    }
     // All of its content has been sent, or it is over.
     bool content_sent(std::uint64_t id) const;
 

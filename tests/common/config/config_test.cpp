@@ -207,6 +207,8 @@ minimum_free = "1GiB"
 [history]
 directory = "journal"
 sync = "1s"
+headers = ["Subject", "List-Id"]
+dialogue = "failures"
 [log]
 file = ""
 level = "debug"
@@ -253,6 +255,8 @@ dsn_full_content_limit = 1000
     CHECK(c.history.enabled);
     CHECK(c.history.directory == "/etc/p/journal");
     CHECK(c.history.sync == std::chrono::seconds(1));
+    CHECK(c.history.headers == std::vector<std::string>{"Subject", "List-Id"});
+    CHECK(c.history.dialogue == config::RecordedDialogue::failures);
     CHECK(c.log.file.empty());
     CHECK(c.local.mailbox.path_for("bob", "/home/bob") == "/etc/p/mail/bob");
     CHECK(c.local.mailbox.format == config::MailboxFormat::maildir);

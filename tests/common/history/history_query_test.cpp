@@ -18,7 +18,7 @@ const json failed =
     "original_recipient":"list@shop.example","submitter":"sasl:shop",
     "link":"mx.remote.example","queue":"remote.example",
     "code":550,"status":"5.1.1","text":"No such \"user\" here/there","class":"recipient","by":"remote",
-    "remote":{"host":"mx1.remote.example","address":"192.0.2.9","port":25},"meta":{"Campaign":"spring"}})");
+    "remote":{"host":"mx1.remote.example","address":"192.0.2.9","port":25},"meta":{"Campaign":"spring"},"headers":{"subject":"Your invoice 4711"}})");
 const json accepted =
     json::parse(R"({"v":1,"seq":5,"node":"n","time":"2025-11-20T15:00:00.000000Z","type":"message.accepted",
     "id":"0C5A0000001010","recipients":["one@a.example","two@b.example"],"source":"smtp","listener":"relay"})");
@@ -88,6 +88,8 @@ TEST_CASE("each word selects what it names, whatever the case") {
                              "link=mx.remote.example",
                              "submitter=sasl:shop",
                              "meta.Campaign=SPRING",
+                             "header.Subject=your INVOICE 4711",
+                             "header.subject=*invoice*",
                              "since=2h",
                              "since=2025-11-26T15:00:00Z",
                              "until=2025-11-26T15:00:01Z",
@@ -117,6 +119,8 @@ TEST_CASE("each word selects what it names, whatever the case") {
                              "submitter=shop",
                              "meta.Campaign=autumn",
                              "meta.other=spring",
+                             "header.subject=invoice",
+                             "header.campaign=spring",
                              "since=30m",
                              "until=2h",
                              "until=2025-11-26T15:00:00Z",
@@ -148,7 +152,8 @@ TEST_CASE("all recipients of an accepted message, the null sender, events of lin
 
 TEST_CASE("unknown words are refused, with those that there are") {
     CHECK(refusal({"bob"}).starts_with("\"bob\" is not a word for the history: expected id=, message-id=, address=, "));
-    CHECK(refusal({"colour=red"}).find("meta.NAME=, since=, until=, an address") != std::string::npos);
+    CHECK(refusal({"colour=red"}).find("meta.NAME=, header.NAME=, since=, until=, an address") != std::string::npos);
+    CHECK(refusal({"header.=x"}).find("\"header.=x\"") != std::string::npos);
     CHECK(refusal({"meta.=x"}).find("\"meta.=x\"") != std::string::npos);
     CHECK(refusal({"domain="}) == "domain= needs a value");
     CHECK(refusal({"since=yesterday"}).starts_with("since=yesterday: expected a duration such as 2d"));

@@ -113,7 +113,7 @@ TEST_CASE("the requests belong to the message that a key is compared for") {
 TEST_CASE("what a program wants to find again in the journal") {
     const auto it = of("X-Postrider-Meta-Campaign: spring\r\nx-postrider-meta-order_no: 4711\r\n");
     CHECK(it.wrong == "");
-    CHECK(it.envelope.meta == std::vector<spool::MetaValue>{{"campaign", "spring"}, {"order_no", "4711"}});
+    CHECK(it.envelope.meta == std::vector<spool::NamedValue>{{"campaign", "spring"}, {"order_no", "4711"}});
     CHECK(of("X-Postrider-Meta-A: 1\r\n", Submitter::stranger).envelope.meta.empty());
 
     CHECK(of("X-Postrider-Meta-A: 1\r\nX-Postrider-Meta-a: 2\r\n").wrong ==

@@ -103,3 +103,23 @@ TEST_CASE("our Received field") {
     CHECK(received_field_for_local("mx.test", 1000, "0A1B2C3D4E", "now") ==
           "Received: by mx.test (Postrider, from userid 1000)\r\n\tid 0A1B2C3D4E; now\r\n");
 }
+
+TEST_CASE("fields that are asked for: the first of each name, unfolded, in any case, cut at the limit") {
+    const std::vector<std::string> wanted{"Subject", "list-id", "X-Absent", "Message-ID"};
+    const auto found = [](const HeaderScan& scan) {
+        std::string out;
+        for (const auto& each : scan.found()) out += each.name + '=' + each.value + '\n';
+        return out;
+    };
+    const std::string text = "Received: a\r\nSUBJECT : one\r\n\ttwo \r\n three\r\nSubject: second\r\nList-Id:<l@x>\r\n"
+                             "Message-ID: <1@x>\r\n\r\nX-Absent: body\r\n";
+    for (auto& way : pieces::every_way(text)) {
+        HeaderScan scan(wanted);
+        for (auto piece : way) scan.feed(piece);
+        CHECK(scan.message_id() == "<1@x>");
+        CHECK(found(scan) == "Subject=one\ttwo  three\nlist-id=<l@x>\nMessage-ID=<1@x>\n");
+    }
+    HeaderScan scan(wanted);
+    scan.feed("Subject:" + std::string(5000, 'x') + "\r\nList-Id:\r\n\r\n");
+    CHECK(found(scan) == "Subject=" + std::string(HeaderScan::longest_value, 'x') + "\nlist-id=\n");
+}

@@ -56,3 +56,22 @@ TEST_CASE("an attempt's members") {
           R"("took":{"queue":5000,"dns":2,"tls":3,"session":4,"data":12},)"
           R"("waited":{"schedule":1,"hold":2,"pause":10,"link":60,"retry":4}})");
 }
+
+TEST_CASE("the dialogue has the last lines that concern the recipient, within its bounds") {
+    const auto written = [](const proto::delivery::Done& done, std::uint32_t recipient) {
+        std::string out;
+        spool::journal::JsonObject object(out);
+        queue_manager::append_dialogue(object, done, recipient);
+        object.close();
+        return out;
+    };
+    proto::delivery::Done done;
+    CHECK(written(done, 0) == "{}");
+    done.dialogue = {{0, "S: 220 mx"}, {1, "C: RCPT a"}, {5, "C: RCPT b"}, {1, "S: 250 Ok"}, {5, "S: 550 \"no\""}};
+    CHECK(written(done, 0) == R"({"dialogue":["S: 220 mx","C: RCPT a","S: 250 Ok"]})");
+    CHECK(written(done, 4) == R"({"dialogue":["S: 220 mx","C: RCPT b","S: 550 \"no\""]})");
+    done.dialogue.assign(50, {0, std::string(10, 'x')});
+    CHECK(written(done, 0).size() == 20 * 13 + sizeof R"({"dialogue":[]})" - 2);
+    done.dialogue.assign(50, {0, std::string(1000, 'x')});
+    CHECK(written(done, 0).size() == 2 * 1003 + sizeof R"({"dialogue":[]})" - 2);
+}

@@ -2,6 +2,10 @@
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/system/history.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
 
 namespace config {
 
@@ -10,7 +14,35 @@ using namespace std::chrono_literals;
 namespace {
 constexpr EnumValue<RecordedAddresses> recorded_addresses[] = {{"clear", RecordedAddresses::clear},
                                                                {"hashed", RecordedAddresses::hashed}};
+constexpr EnumValue<RecordedDialogue> recorded_dialogue[] = {{"none", RecordedDialogue::none},
+                                                             {"failures", RecordedDialogue::failures}};
+
+// Fields whose addresses the journal would have a second time, where they are neither hashed nor searched for.
+constexpr std::string_view address_fields[] = {
+    "from",         "sender",        "reply-to",    "to",
+    "cc",           "bcc",           "resent-from", "resent-sender",
+    "resent-to",    "resent-cc",     "resent-bcc",  "return-path",
+    "delivered-to", "x-original-to", "errors-to",   "disposition-notification-to"};
+
+// Names of header fields (RFC 5322, 2.2).
+ListKey field_names(std::vector<std::string>& names) {
+    return list_of<std::string>(names, [&names](std::string_view text, std::string& value) -> Refusal {
+        constexpr std::size_t longest_name = 76;
+        value = text;
+        const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && c != ':'; });
+        if (text.empty() || text.size() > longest_name || !printable)
+            return fmt::format("\"{}\" is not the name of a header field: expected one such as \"Subject\"", text);
+        if (std::ranges::find(address_fields, smtp::lowered(text)) != std::end(address_fields))
+            return fmt::format("\"{}\": addresses are in the journal as sender and recipients; in a header field they "
+                               "could not be hashed",
+                               text);
+        if (names.size() == History::most_headers)
+            return fmt::format("too many fields: expected at most {}", History::most_headers);
+        return std::nullopt;
+    });
 }
+
+} // namespace
 
 Section section_for(History& s) {
     return {
@@ -47,6 +79,15 @@ Section section_for(History& s) {
              "How the journal records addresses of senders and recipients: \"clear\", or \"hashed\", with a key "
              "of this spool. Hashed ones are found by commands that are given the address, and are not readable "
              "otherwise. The domains stay readable. Applies to what is recorded from then on. Applied at start.",
+             ""},
+            {"headers", field_names(s.headers),
+             "Header fields that the journal records with each message, at most 512 bytes of each, as \"Subject\" or "
+             "\"List-Id\"; at most 10. They are found by \"postrider history header.NAME=VALUE\". Fields that have "
+             "addresses are not allowed. Applies to messages that are accepted from then on.",
+             "[\"Subject\", \"List-Id\"]"},
+            {"dialogue", one_of(s.dialogue, recorded_dialogue),
+             "Whether events of failed delivery attempts have the end of the SMTP dialogue: \"failures\", or "
+             "\"none\". At most 20 lines and 2 KiB, without content, passwords and other recipients.",
              ""},
             {"keep_failed", DurationKey{&s.keep_failed, 0s, 24h * 365},
              "How long the content of a message is kept after it has left the queue, if it failed or expired for "
