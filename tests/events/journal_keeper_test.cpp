@@ -28,7 +28,8 @@ struct Journal {
                 out << fmt::format(
                     R"({{"v":1,"seq":{},"node":"n","time":"2026-11-20T12:00:00.000000Z","type":"message.{}",)"
                     R"("id":"0C5A{:06}1010","message_id":"<{}@shop.example>","sender":"ann@shop{}.example",)"
-                    R"("recipient":"r{}@d{}.example","submitter":"uid:{}","meta":{{"n":"{}"}},"headers":{{"subject":"Order {}"}},"text":"{}"}})"
+                    R"("recipient":"r{}@d{}.example","submitter":"uid:{}","meta":{{"n":"{}"}},)"
+                    R"("headers":{{"subject":"Order {}"}},"text":"{}"}})"
                     "\n",
                     next++, type, i, i, i % 3, i, i % 7, i % 5, i, i, std::string(300, 'x'));
         std::ofstream synced(directory.path() / "synced", std::ios::binary);

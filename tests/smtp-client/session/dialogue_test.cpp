@@ -86,9 +86,9 @@ TEST_CASE("another host: what was said with the one before stays, without its ma
 
 TEST_CASE("hostile lines are bounded and printable, and the oldest make room") {
     Conversation it;
-    it.received(Stage::banner, 554, "\x1b[2J\x01" + std::string(5000, 'x'));
+    it.received(Stage::banner, 554, "\x1b[2J\x01" + std::string(5000, 'y'));
     CHECK(it.kept.setup_lines().back().text.size() == 3 + Dialogue::longest_line);
-    CHECK(it.kept.setup_lines().back().text.starts_with("S: 554 ?[2J?xxx"));
+    CHECK(it.kept.setup_lines().back().text.starts_with("S: 554 ?[2J?yyy"));
     for (std::uint32_t n = 0; n < 3 * Dialogue::most_lines; ++n)
         it.sent(Stage::rcpt, "RCPT " + std::to_string(n), 7, n);
     const auto lines = it.kept.lines(7, std::vector<std::uint32_t>(1000, 3));
