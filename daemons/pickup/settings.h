@@ -8,6 +8,7 @@
 #include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/submission/pool_choice.h"
 #include "daemons/common/submission/sender_requests.h"
+#include "daemons/common/submission/sender_rules.h"
 #include "daemons/decide/queue/settings.h"
 #include <string>
 
@@ -20,6 +21,7 @@ struct Settings {
     config::Idempotency idempotency;
     common::PoolRules pools;
     common::SenderRequestRules requests;
+    config::SenderRules sender_rules;
     common::BccRules automatic_bcc;
     std::string drop_directory;
     decide::queue::Settings queue; // how long messages are kept
