@@ -100,7 +100,8 @@ std::vector<Addressee> addressees_of(const proto::report::Report& report, const 
     for (const spool::ReportRecipient& reported : report.recipients) {
         if (reported.number >= state.recipients.size()) continue;
         const spool::RecipientState& recipient = state.recipients[reported.number];
-        if (!notify_wants(report.kind, wishes.notify(reported.number))) continue;
+        const bool relaying = report.kind == ReportKind::relayed && wishes.reports_relaying(reported.number);
+        if (!relaying && !notify_wants(report.kind, wishes.notify(reported.number))) continue;
         // The status of an address is reported to the sender who asked, not to the owner of a list on the way.
         std::string path =
             report.kind == ReportKind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
@@ -163,6 +164,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     dsn.report_id = report_id.text();
     if (!of_list) dsn.envelope_id = state.envelope.envid;
     dsn.arrival = state.envelope.arrival;
+    if (!of_list) dsn.deliver_by = state.envelope.deliver_by;
     dsn.now = clock.now;
     dsn.zone = clock.zone;
     if (report.retry_until != 0) dsn.retry_until = time_of(report.retry_until);

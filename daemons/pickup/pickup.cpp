@@ -34,7 +34,8 @@ Pickup::Pickup(common::DaemonContext& context, const config::Config& config, std
       recipients_(context.loop, context.log, context.run_directory, context.identity),
       context_{context.loop, context.log, std::make_shared<const Settings>(config), *spool_writer_, submission_queue_,
                keys_,        recipients_},
-      drop_(context_), stop_check_(context.loop, [this] { check_stopped(); }) {}
+      drop_(context_), directory_(context_, problems_->reporter("pickup directory")),
+      stop_check_(context.loop, [this] { check_stopped(); }) {}
 
 void Pickup::reconfigure(common::DaemonConfig daemon_config) {
     context_.config = std::make_shared<const Settings>(daemon_config.config);
@@ -54,6 +55,7 @@ void Pickup::reconfigure(common::DaemonConfig daemon_config) {
     if (!left) context_.log.warning("{}: programs that submit mail there use the earlier limits", left.error().what);
     if (auto fd = daemon_config.take("submit"); fd && !listener_)
         listener_ = std::make_unique<SubmitListener>(context_, std::move(fd));
+    directory_.reconfigure();
 }
 
 void Pickup::update_gauges(common::Metrics& metrics) {
@@ -64,12 +66,14 @@ void Pickup::stop(smtp::Duration, std::function<void()> done) {
     stopped_ = std::move(done);
     if (listener_) listener_->close();
     drop_.close();
+    directory_.close();
     check_stopped();
 }
 
 void Pickup::check_stopped() {
-    const bool busy = (listener_ && listener_->clients() > 0) || drop_.busy() || !context_.being_checked.empty() ||
-                      spool_writer_->outstanding() > 0 || submission_queue_.waiting() > 0;
+    const bool busy = (listener_ && listener_->clients() > 0) || drop_.busy() || directory_.busy() ||
+                      !context_.being_checked.empty() || spool_writer_->outstanding() > 0 ||
+                      submission_queue_.waiting() > 0;
     if (busy) return stop_check_.start(20ms);
     if (auto done = std::exchange(stopped_, nullptr)) done();
 }

@@ -4,6 +4,7 @@
 #include "daemons/common/logging/problems.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/pickup/drop.h"
+#include "daemons/pickup/mail_directory.h"
 #include "daemons/pickup/submit_listener.h"
 
 namespace pickup {
@@ -29,6 +30,7 @@ private:
     SubmissionContext context_;
     std::unique_ptr<SubmitListener> listener_;
     Drop drop_;
+    MailDirectory directory_;
     common::Timer stop_check_;
     std::function<void()> stopped_;
 };

@@ -8,6 +8,7 @@
 #include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/submission/pool_choice.h"
 #include "daemons/common/submission/sender_requests.h"
+#include "daemons/common/submission/sender_rules.h"
 #include "daemons/decide/queue/settings.h"
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Settings {
     config::Idempotency idempotency;
     common::PoolRules pools;
     common::SenderRequestRules requests;
+    config::SenderRules sender_rules;
     common::BccRules automatic_bcc;
     std::vector<std::string> recorded_fields; // header fields that the journal records
     std::string drop_directory;

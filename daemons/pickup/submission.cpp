@@ -205,6 +205,11 @@ bool Submission::header_complete() {
     constexpr auto trusted = common::Submitter::trusted;
     auto wrong = common::choose_pool(context_.config->pools, trusted, control_.value(common::pool_field), envelope_);
     if (wrong.empty()) wrong = common::apply_sender_requests(context_.config->requests, trusted, control_, envelope_);
+    if (wrong.empty()) {
+        smtp::HeaderScan header;
+        header.feed(rewritten_);
+        wrong = common::apply_sender_rules(context_.config->sender_rules, {trusted, header.precedence()}, envelope_);
+    }
     if (!wrong.empty()) {
         refuse(EX_DATAERR, wrong);
         return false;
@@ -227,7 +232,8 @@ void Submission::write_rewritten() {
     scan();
     if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message is looping", "5.4.6");
     writer_->append(rewritten_);
-    if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has no key
+    if (control_.ended() && control_.count(common::key_field) == 0 && own_key_.empty())
+        fingerprint_.reset(); // most mail has no key
     if (fingerprint_) fingerprint_->feed(rewritten_);
     rewritten_.clear();
     scanned_ = 0;
@@ -272,6 +278,7 @@ bool Submission::read_key() {
         refuse(EX_DATAERR, key.error());
         return false;
     }
+    if (key->empty()) key = own_key_;
     if (key->empty()) return true;
     envelope_.idempotency_key = *std::move(key);
     envelope_.idempotency_digest = fingerprint_->finish(decide::idempotency::request_of(envelope_, {}) +

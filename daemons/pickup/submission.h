@@ -58,6 +58,8 @@ public:
         return std::shared_ptr<Submission>(new Submission(context, uid, std::move(answered), notice, import_policy));
     }
 
+    // The key of a submission that has none of its own; before anything arrives.
+    void set_key(std::string key) { own_key_ = std::move(key); }
     // What arrives, in order. After an answer has been decided, the rest is ignored.
     void take(const proto::submit::Message& message);
     // The answer is no longer wanted. A submission that has not ended is dropped; one that has is committed anyway.
@@ -128,7 +130,7 @@ private:
     Stage stage_ = Stage::begin;
     spool::QueueId id_;
     spool::Envelope envelope_;
-    std::string sender_as_given_;
+    std::string sender_as_given_, own_key_;
     bool from_header_ = false, over_limit_ = false, deferred_ = false, mail_refused_ = false;
     std::uint8_t header_notify_ = 0;
     std::optional<smtp::SubmissionFixup> fixup_;

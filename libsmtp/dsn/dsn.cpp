@@ -86,6 +86,7 @@ std::string delivery_status(const Report& report, Charset charset) {
     field(out, "X-Postrider-Queue-ID", report.queue_id, Charset::ascii);
     field(out, "X-Postrider-Sender", typed("rfc822", report.sender, charset), charset);
     field(out, "Arrival-Date", rfc5322_date(report.arrival, report.zone), Charset::ascii);
+    if (report.deliver_by) field(out, "Deliver-By-Date", rfc5322_date(*report.deliver_by, report.zone), Charset::ascii);
     for (const Recipient& r : report.recipients) {
         out += "\r\n";
         if (!r.original_recipient.empty())

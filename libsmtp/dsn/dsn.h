@@ -73,6 +73,7 @@ struct Report {
     std::string report_id;   // queue id of the report: Message-ID and boundary come from it
     std::string envelope_id; // ENVID, xtext decoded; "" for none
     WallTime arrival;
+    std::optional<WallTime> deliver_by = {}; // RFC 2852
     WallTime now;
     std::optional<WallTime> retry_until; // delayed only
     std::chrono::minutes zone{0};

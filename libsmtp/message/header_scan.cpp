@@ -6,7 +6,7 @@
 
 namespace smtp {
 
-static constexpr std::size_t max_name = 77, max_message_id = 998, max_tls_required = 100;
+static constexpr std::size_t max_name = 77, max_message_id = 998, max_tls_required = 100, max_precedence = 100;
 
 // A view may end anywhere, so the position in the line is remembered between
 // calls; only a field's name and the requested values are ever copied.
@@ -66,6 +66,7 @@ void HeaderScan::scan(std::string_view content) {
             if (kept_ == Kept::message_id && message_id_.size() < max_message_id) message_id_ += piece;
             if (kept_ == Kept::tls_required) tls_required_ += piece.substr(0, max_tls_required - tls_required_.size());
             if (value_ != nullptr) *value_ += piece.substr(0, longest_value - std::min(longest_value, value_->size()));
+            if (kept_ == Kept::precedence) precedence_ += piece.substr(0, max_precedence - precedence_.size());
             size_ += piece.size();
             content.remove_prefix(piece.size());
             if (hit) place_ = Place::line_start;
@@ -80,6 +81,7 @@ void HeaderScan::field_named(std::string_view name) {
     if (same_ignoring_case(name, "received")) ++received_;
     if (message_id_.empty() && same_ignoring_case(name, "message-id")) kept_ = Kept::message_id;
     if (same_ignoring_case(name, "tls-required") && ++tls_requireds_ == 1) kept_ = Kept::tls_required;
+    if (same_ignoring_case(name, "precedence") && ++precedences_ == 1) kept_ = Kept::precedence;
     for (auto& each : fields_wanted_)
         if (!each.seen && same_ignoring_case(name, each.name)) {
             each.seen = true;
@@ -99,13 +101,17 @@ std::vector<HeaderScan::Found> HeaderScan::found() const {
     return out;
 }
 
-bool HeaderScan::tls_optional() const {
+static std::string_view without_blanks(std::string_view value) {
     constexpr std::string_view blank = " \t\r\n";
-    std::string_view value = tls_required_;
     value.remove_prefix(std::min(value.size(), value.find_first_not_of(blank)));
-    value = value.substr(0, value.find_last_not_of(blank) + 1);
-    return tls_requireds_ == 1 && same_ignoring_case(value, "no");
+    return value.substr(0, value.find_last_not_of(blank) + 1);
 }
+
+bool HeaderScan::tls_optional() const {
+    return tls_requireds_ == 1 && same_ignoring_case(without_blanks(tls_required_), "no");
+}
+
+std::string HeaderScan::precedence() const { return lowered(without_blanks(precedence_)); }
 
 std::string HeaderScan::message_id() const {
     std::string_view text = message_id_;

@@ -1,6 +1,6 @@
 // Scans a message's header while its content streams past: the Message-ID, whether TLS
-// is optional, the number of Received fields, fields that are asked for, sizes. Sees every byte of the header
-// once, in views of any length, and keeps only what it reports. Changes nothing.
+// is optional, its Precedence, the number of Received fields, fields that are asked for, sizes. Sees every byte of the
+// header once, in views of any length, and keeps only what it reports. Changes nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +29,7 @@ public:
     // "<id@example.org>", unfolded and made printable, at most 998 bytes; "" if there is none (yet).
     std::string message_id() const;
     bool tls_optional() const;                           // "TLS-Required: No" (RFC 8689, 5), once
+    std::string precedence() const;                      // "bulk": the first such field, in lower case; "" none
     std::uint32_t received() const { return received_; } // Received fields: hops so far
     std::uint32_t fields() const { return fields_; }
     std::uint64_t size() const { return size_; } // bytes of header so far
@@ -44,13 +45,13 @@ private:
     void field_named(std::string_view name);
 
     enum class Place : std::uint8_t { line_start, name, after_name, rest_of_line, header_end };
-    enum class Kept : std::uint8_t { nothing, message_id, tls_required }; // of the field at hand
+    enum class Kept : std::uint8_t { nothing, message_id, tls_required, precedence }; // of the field at hand
     Place place_ = Place::line_start;
     Kept kept_ = Kept::nothing;
     bool ended_ = false;
-    std::uint32_t received_ = 0, fields_ = 0, tls_requireds_ = 0;
+    std::uint32_t received_ = 0, fields_ = 0, tls_requireds_ = 0, precedences_ = 0;
     std::uint64_t size_ = 0;
-    std::string name_, message_id_, tls_required_;
+    std::string name_, message_id_, tls_required_, precedence_;
     struct Wanted {
         std::string name, text;
         bool seen = false;

@@ -21,6 +21,7 @@ std::string Capabilities::lines() const {
     if (chunking) add("CHUNKING");
     if (require_tls) add("REQUIRETLS");
     if (mt_priority) add("MT-PRIORITY");
+    if (deliver_by) add("DELIVERBY");
     if (recipients != 0) add("LIMITS RCPTMAX=" + std::to_string(recipients));
     return out;
 }

@@ -22,6 +22,7 @@ struct Capabilities {
     bool chunking = false;             // RFC 3030; BINARYMIME is never offered
     bool mt_priority = false;          // RFC 6710
     std::uint32_t future_release = 0;  // RFC 4865: the longest, in seconds; its line comes from the driver
+    bool deliver_by = false;           // RFC 2852, without a minimum
     std::uint32_t recipients = 0;      // RFC 9422: RCPTMAX; 0 not named
     bool starttls = false;             // RFC 3207; gone once TLS is up
 

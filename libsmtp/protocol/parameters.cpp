@@ -72,6 +72,11 @@ std::string_view take_hold_until(Text value, MailParameters& out) {
     return out.hold_until ? "" : "HOLDUNTIL needs a time such as 2026-11-20T16:00:00Z";
 }
 
+std::string_view take_deliver_by(Text value, MailParameters& out) {
+    if (value) out.deliver_by = parse_deliver_by(*value);
+    return out.deliver_by ? "" : "BY needs seconds and a mode such as 3600;R or 3600;N, and with R more than 0 seconds";
+}
+
 std::string_view take_priority(Text value, MailParameters& out) {
     const bool negative = value && value->starts_with('-');
     const auto digits = value ? value->substr(negative) : std::string_view();
@@ -119,6 +124,7 @@ constexpr ParameterRow<MailParameters> mail_rows[] = {
     {"ENVID", [](const Capabilities& c) { return c.dsn; }, take_envid},
     {"HOLDFOR", [](const Capabilities& c) { return c.future_release != 0; }, take_hold_for},
     {"HOLDUNTIL", [](const Capabilities& c) { return c.future_release != 0; }, take_hold_until},
+    {"BY", [](const Capabilities& c) { return c.deliver_by; }, take_deliver_by},
     {"MT-PRIORITY", [](const Capabilities& c) { return c.mt_priority; }, take_priority},
     {"AUTH", [](const Capabilities& c) { return !c.auth.empty(); }, take_auth},
     {"SMTPUTF8", [](const Capabilities& c) { return c.smtputf8; }, take_smtputf8},

@@ -1,8 +1,9 @@
-// The parameters of MAIL and RCPT (RFC 1870, 6152, 3461, 4865, 4954, 6531, 6710, 8689): "SIZE=100 BODY=8BITMIME
+// The parameters of MAIL and RCPT (RFC 1870, 2852, 6152, 3461, 4865, 4954, 6531, 6710, 8689): "SIZE=100 BODY=8BITMIME
 // RET=HDRS ENVID=x SMTPUTF8". Strict: an unknown, repeated or ill-formed parameter rejects the command. A new extension
 // is one more field here and one row in the table of parameters.cpp; it is only accepted if Capabilities offers it.
 #pragma once
 #include "libsmtp/protocol/capabilities.h"
+#include "libsmtp/protocol/deliver_by.h"
 #include "libsmtp/protocol/reply.h"
 #include "libsmtp/text/text.h"
 #include "libsmtp/text/time_types.h"
@@ -37,6 +38,7 @@ struct MailParameters {
     std::string envid;                     // ENVID=, decoded; "": not given
     std::optional<std::uint32_t> hold_for; // HOLDFOR= (RFC 4865), seconds
     std::optional<WallTime> hold_until;    // HOLDUNTIL=
+    std::optional<DeliverBy> deliver_by;   // BY= (RFC 2852)
     int priority = 0;                      // MT-PRIORITY= (RFC 6710), -9 to 9
     bool smtputf8 = false;                 // SMTPUTF8 (RFC 6531)
     bool require_tls = false;              // REQUIRETLS (RFC 8689)

@@ -123,13 +123,16 @@ struct Envelope {
     bool require_tls = false;
     bool tls_optional = false; // "TLS-Required: no"
     smtp::Ret ret = smtp::Ret::unspecified;
-    std::string envid;                        // xtext decoded
-    std::optional<smtp::WallTime> not_before; // scheduled sending
-    std::optional<smtp::WallTime> deliver_by; // RFC 2852
-    std::int32_t priority = 0;                // MT-PRIORITY −9 … 9
+    std::string envid;                            // xtext decoded
+    std::optional<smtp::WallTime> not_before;     // scheduled sending
+    std::optional<smtp::WallTime> deliver_by;     // RFC 2852
+    smtp::LateMail late = smtp::LateMail::notify; // what happens after it
+    bool deliver_by_trace = false;
+    std::int32_t priority = 0; // MT-PRIORITY −9 … 9
     std::string lane;
-    std::optional<smtp::WallTime> expiry; // explicit; otherwise from its lifetime
-    std::string pool;                     // source addresses
+    std::string lane_chosen_by, pool_chosen_by; // "lanes.rules[2]", "X-Postrider-Lane"; "" if not known
+    std::optional<smtp::WallTime> expiry;       // explicit; otherwise from its lifetime
+    std::string pool;                           // source addresses
     std::string retry_policy;
     std::optional<RetryValues> retry_values; // of retry_policy
     std::uint32_t lifetime =
@@ -198,7 +201,11 @@ struct Envelope {
         f(48, m.trace);
         f(49, m.idempotency_key_reused);
         f(50, m.meta);
-        f(51, m.headers);
+        f(51, m.late);
+        f(52, m.deliver_by_trace);
+        f(53, m.lane_chosen_by);
+        f(54, m.pool_chosen_by);
+        f(55, m.headers);
     }
     bool operator==(const Envelope&) const = default;
 };

@@ -76,6 +76,7 @@ void append_acceptance(JsonObject& event, const Envelope& envelope, std::uint64_
     event.text("lane", envelope.lane);
     event.text("pool", envelope.pool);
     if (envelope.expiry) event.time("expires", *envelope.expiry);
+    if (envelope.deliver_by) event.time("deliver_by", *envelope.deliver_by);
     if (envelope.not_before) event.time("not_before", *envelope.not_before);
     event.text("idempotency_key", envelope.idempotency_key, longest_text);
     event.text("envelope_id", envelope.envid, longest_text);

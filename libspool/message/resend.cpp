@@ -21,6 +21,8 @@ Envelope new_envelope(const MessageState& state, QueueId id, smtp::WallTime now)
     out.retry_values = state.retry_values;
     out.not_before.reset();
     out.deliver_by.reset();
+    out.late = {};
+    out.deliver_by_trace = false;
     out.expiry.reset();
     out.rerouted_to.clear();
     out.verdict = Verdict::accept;

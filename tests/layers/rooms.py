@@ -212,8 +212,10 @@ ROOMS = {
     "daemons/events/hooks": set(),
     # compresses and indexes the journal, removes what is too old, and runs the hooks
     "daemons/events": {"daemons/events/hooks"},
-    # accepts local submissions from a socket and the drop directory
-    "daemons/pickup": set(),
+    # the pickup directory without mail: the form of its files, which are whole, those that failed
+    "daemons/pickup/directory": set(),
+    # accepts local submissions from a socket, the drop directory and the pickup directory
+    "daemons/pickup": {"daemons/pickup/directory"},
     # Postfix's administration commands, as far as scripts use them
     "daemons/postfix-commands": set(),
     # what all commands share: control socket, message selection

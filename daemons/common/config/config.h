@@ -19,6 +19,7 @@
 #include "daemons/common/config/sections/server/idempotency.h"
 #include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/config/sections/server/relay.h"
+#include "daemons/common/config/sections/server/sender_rules.h"
 #include "daemons/common/config/sections/server/smtpd.h"
 #include "daemons/common/config/sections/server/submit.h"
 #include "daemons/common/config/sections/server/tls.h"
@@ -68,6 +69,7 @@ struct Config {
     AutomaticBcc automatic_bcc;
     std::vector<Pool> pools; // in the order of their names
     Pools pool_choice;
+    SenderRules sender_rules;
     Idempotency idempotency;
     Suppression suppression;
     std::vector<decide::RouteRule> routes;    // as written; decide::RouteTable compiles them

@@ -26,6 +26,7 @@ std::vector<Section> fixed_sections(Config& c) {
             section_for(c.automatic_bcc),
             section_for(c.smtp_client),
             section_for(c.pool_choice),
+            section_for(c.sender_rules),
             section_for(c.suppression),
             section_for(c.tls_reports),
             section_for(c.submit),

@@ -237,6 +237,15 @@ void Settlement::settle_pools() {
     for (const auto& rule : config_.routes)
         if (!rule.pool.empty()) look_for(rule.pool, fmt::format("route.\"{}\".pool", rule.pattern));
     for (const auto& [sender, name] : config_.pool_choice.by_sender) look_for(name, "pools.by_sender");
+    for (const auto& rule : config_.sender_rules.rules) {
+        const std::string key = "sender_rules.rules";
+        if (!rule.pool.empty()) look_for(rule.pool, key);
+        for (const auto& name : rule.pools.value_or(SenderRule::Words{})) look_for(name, key);
+        for (const auto& name : rule.listener)
+            if (name != local_submissions &&
+                std::ranges::find(config_.listeners, name, &Listener::name) == config_.listeners.end())
+                toml_.problem_at(key, fmt::format("{}: there is no [listen.{}]", key, name));
+    }
     for (auto& pool : config_.pools) {
         for (auto& source : pool.addresses)
             if (source.helo.empty()) source.helo = config_.smtp_client.helo;

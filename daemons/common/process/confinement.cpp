@@ -73,6 +73,7 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.write.push_back(spool + "/drop");
         a.write.push_back(spool + "/quarantine/incomplete"); // files left there that are not submissions
         a.write.push_back(idempotency::directory_in(spool));
+        if (!config.submit.pickup_directory.empty()) a.write.push_back(config.submit.pickup_directory);
         a.modes = true; // of drop/.limits, which programs of other users read
         break;
     case Role::bounce:

@@ -11,12 +11,12 @@ namespace common {
 // Whose message is it?
 enum class Submitter : bool { stranger, trusted };
 
-inline constexpr std::string_view control_fields[] = {"X-Postrider-Pool",    "X-Postrider-Send-At",
-                                                      "X-Postrider-Expires", "X-Postrider-Lane",
-                                                      "X-Postrider-Policy",  decide::idempotency::field_name};
+inline constexpr std::string_view control_fields[] = {
+    "X-Postrider-Pool",   "X-Postrider-Send-At",    "X-Postrider-Expires",          "X-Postrider-Lane",
+    "X-Postrider-Policy", "X-Postrider-Deliver-By", decide::idempotency::field_name};
 // Their numbers. The key is the last one.
 inline constexpr std::size_t pool_field = 0, send_at_field = 1, expires_field = 2, lane_field = 3, policy_field = 4,
-                             key_field = 5;
+                             deliver_by_field = 5, key_field = 6;
 
 // The beginning of names that the submitter chooses, for the journal.
 inline constexpr std::string_view meta_field = "X-Postrider-Meta-";

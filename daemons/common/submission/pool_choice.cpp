@@ -20,9 +20,11 @@ std::string choose_pool(const PoolRules& rules, Submitter submitter, std::string
         if (std::ranges::find(rules.names, asked) == rules.names.end())
             return fmt::format("{}: there is no pool \"{}\"", control_fields[pool_field], smtp::printable(asked, 64));
         envelope.pool = asked;
+        envelope.pool_chosen_by = control_fields[pool_field];
     } else if (const auto* by_sender =
                    find_by_address(rules.choice.by_sender, envelope.reverse_path, rules.recipient_delimiter)) {
         envelope.pool = *by_sender;
+        envelope.pool_chosen_by = "pools.by_sender";
     }
     return "";
 }

@@ -13,7 +13,7 @@ namespace common {
 namespace {
 
 // In the order in which they are read: expires counts from send_at.
-constexpr std::array requests = {send_at_field, expires_field, lane_field, policy_field};
+constexpr std::array requests = {send_at_field, expires_field, deliver_by_field, lane_field, policy_field};
 constexpr std::array<std::string_view, 3> lanes = {"high", "normal", "bulk"};
 
 struct Option {
@@ -22,9 +22,14 @@ struct Option {
     bool bare_seconds = false; // a number without a unit is one of seconds
 };
 constexpr Option options[] = {
-    {"sendat", send_at_field},  {"holduntil", send_at_field}, {"holdfor", send_at_field, true},
-    {"expires", expires_field}, {"lane", lane_field},         {"policy", policy_field},
+    {"sendat", send_at_field},
+    {"holduntil", send_at_field},
+    {"holdfor", send_at_field, true},
+    {"expires", expires_field},
+    {"lane", lane_field},
+    {"policy", policy_field},
     {"pool", pool_field},
+    {"deliverby", deliver_by_field, true},
 };
 
 bool is_number(std::string_view text) {
@@ -52,6 +57,8 @@ std::string schedule(std::string_view text, spool::Envelope& envelope) {
     const auto at = time_of(text, envelope.arrival);
     if (!at) return not_a_time(send_at_field, text);
     if (*at > envelope.arrival + longest_schedule) return with_name(send_at_field, "more than 90 days ahead");
+    if (envelope.deliver_by && *at >= *envelope.deliver_by)
+        return with_name(send_at_field, "after the time by which the message must be delivered (BY)");
     if (*at > envelope.arrival) envelope.not_before = *at; // else it is sent at once
     return "";
 }
@@ -67,12 +74,33 @@ std::string limit_life(std::string_view text, spool::Envelope& envelope) {
     return "";
 }
 
+// "2h", "2h;R", "2026-12-01T08:00:00Z;NT": a span counts from when the message may first be sent.
+std::string set_deliver_by(std::string_view text, spool::Envelope& envelope) {
+    if (envelope.deliver_by) return with_name(deliver_by_field, "BY was given as well");
+    const auto free = envelope.not_before.value_or(envelope.arrival);
+    const auto semicolon = std::min(text.find(';'), text.size());
+    const auto at = time_of(text.substr(0, semicolon), free);
+    if (!at) return not_a_time(deliver_by_field, text);
+    smtp::DeliverBy by;
+    if (semicolon < text.size() && !smtp::parse_by_mode(text.substr(semicolon + 1), by))
+        return with_name(deliver_by_field, fmt::format("expected ;R or ;N after the time, not \"{}\"",
+                                                       smtp::printable(text.substr(semicolon), 64)));
+    if (*at <= free) return with_name(deliver_by_field, "before the message may be sent");
+    if (*at > free + longest_schedule)
+        return with_name(deliver_by_field, "more than 90 days after the message may be sent");
+    envelope.deliver_by = *at;
+    envelope.late = by.late;
+    envelope.deliver_by_trace = by.trace;
+    return "";
+}
+
 std::string choose_lane(std::string_view text, spool::Envelope& envelope) {
     const auto lane = std::ranges::find_if(lanes, [&](auto each) { return smtp::same_ignoring_case(each, text); });
     if (lane == lanes.end())
         return with_name(lane_field,
                          fmt::format("expected {}, not \"{}\"", fmt::join(lanes, ", "), smtp::printable(text, 64)));
     envelope.lane = *lane;
+    envelope.lane_chosen_by = control_fields[lane_field];
     return "";
 }
 
@@ -124,8 +152,9 @@ std::string request_field(std::string_view name, std::string_view value) {
     const auto option =
         std::ranges::find_if(options, [&](const auto& each) { return smtp::same_ignoring_case(each.name, name); });
     if (option == std::end(options)) return "";
-    return fmt::format("{}: {}{}\r\n", control_fields[option->field], value,
-                       option->bare_seconds && is_number(value) ? "s" : "");
+    const auto time = value.substr(0, value.find(';'));
+    return fmt::format("{}: {}{}{}\r\n", control_fields[option->field], time,
+                       option->bare_seconds && is_number(time) ? "s" : "", value.substr(time.size()));
 }
 
 std::string apply_sender_requests(const SenderRequestRules& rules, Submitter submitter,
@@ -136,10 +165,11 @@ std::string apply_sender_requests(const SenderRequestRules& rules, Submitter sub
         if (asked.count(field) > 1)
             return with_name(field, fmt::format("given {} times, expected once", asked.count(field)));
         const auto text = asked.value(field);
-        const auto problem = field == send_at_field   ? schedule(text, envelope)
-                             : field == expires_field ? limit_life(text, envelope)
-                             : field == lane_field    ? choose_lane(text, envelope)
-                                                      : choose_policy(rules, text, envelope);
+        const auto problem = field == send_at_field      ? schedule(text, envelope)
+                             : field == expires_field    ? limit_life(text, envelope)
+                             : field == deliver_by_field ? set_deliver_by(text, envelope)
+                             : field == lane_field       ? choose_lane(text, envelope)
+                                                         : choose_policy(rules, text, envelope);
         if (!problem.empty()) return problem;
     }
     return keep_meta(asked, envelope);

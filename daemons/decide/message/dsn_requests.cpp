@@ -29,6 +29,10 @@ spool::Notify DsnRequests::notify(std::uint32_t recipient) const {
     return rest == spool::Notify::unspecified ? spool::Notify::never : rest;
 }
 
+bool DsnRequests::reports_relaying(std::uint32_t recipient) const {
+    return state_.envelope.deliver_by && !is_of_list(recipient) && !spool::has(notify(recipient), spool::Notify::never);
+}
+
 bool DsnRequests::is_of_list(std::uint32_t recipient) const {
     for (auto at = recipient; state_.recipients[at].origin != at; at = state_.recipients[at].origin)
         if (state_.recipients[at].list) return true;

@@ -18,6 +18,8 @@ public:
 
     // NOTIFY, as it applies to this recipient.
     spool::Notify notify(std::uint32_t recipient) const;
+    // It must be reported to its sender that a host takes it that does not report about it (RFC 2852, 4.1.4).
+    bool reports_relaying(std::uint32_t recipient) const;
     // It is sent on by a list: ENVID, RET and ORCPT are those of the mail that came to the list, not of this.
     bool is_of_list(std::uint32_t recipient) const;
     // The ORCPT to send on and to report, "rfc822;user@example.org": the one given, else the original address if it has

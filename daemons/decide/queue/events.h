@@ -8,6 +8,7 @@
 #include "libsmtp/delivery/remote_reply.h"
 #include "libsmtp/delivery/stage.h"
 #include "libsmtp/dsn/report_kind.h"
+#include "libsmtp/protocol/deliver_by.h"
 #include "libsmtp/text/time_types.h"
 #include "libspool/delivery/delivery_facts.h"
 #include "libspool/delivery/report_recipient.h"
@@ -75,6 +76,8 @@ struct Accepted {
     smtp::WallTime not_before{}; // {}: now
     smtp::WallTime expiry{};     // {}: from its lifetime
     smtp::Duration lifetime{};   // from when it is first free to go; {}: none recorded, so that of Settings
+    smtp::WallTime deliver_by{}; // {}: any time (RFC 2852)
+    smtp::LateMail late = smtp::LateMail::notify;
     Lane lane = Lane::normal;
     Sender sender = Sender::ordinary;
     std::string_view submitter;            // SASL user, else "uid:1000", else client network and sender's domain

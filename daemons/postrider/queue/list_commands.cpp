@@ -175,6 +175,12 @@ void print_link_failures(const json& recipient) {
                    truncated(text_of(each, "text"), 2000));
 }
 
+// "bulk (sender_rules.rules[2])": a lane or pool, and what has chosen it.
+std::string chosen_text(const json& m, const std::string& what) {
+    const auto value = text_of(m, what.c_str()), by = text_of(m, (what + "_chosen_by").c_str());
+    return value.empty() || by.empty() ? value : fmt::format("{} ({})", value, by);
+}
+
 void print_message(const json& m) {
     print_field("Message", text_of(m, "id"));
     print_field("State", text_of(m, "state") + (flag_of(m, "problem_message") ? ", a problem message" : ""));
@@ -186,11 +192,14 @@ void print_message(const json& m) {
     print_field("Arrived", time_text(number_of(m, "arrival")));
     if (number_of(m, "expiry") > 0) print_field("Expires", time_text(number_of(m, "expiry")));
     print_field("Size", fmt::format("{} bytes", number_of(m, "size")));
-    print_field("Lane", text_of(m, "lane"));
+    print_field("Lane", chosen_text(m, "lane"));
+    if (number_of(m, "deliver_by") > 0)
+        print_field("Deliver by", fmt::format("{}, then {}", time_text(number_of(m, "deliver_by")),
+                                              text_of(m, "late_mail") == "return" ? "return it" : "notify the sender"));
     print_field("Policy",
                 text_of(m, "policy") +
                     (text_of(m, "policy_values").empty() ? "" : fmt::format(" ({})", text_of(m, "policy_values"))));
-    print_field("Pool", text_of(m, "pool"));
+    print_field("Pool", chosen_text(m, "pool"));
     print_field("Rerouted to", text_of(m, "rerouted_to"));
     print_field("Client", text_of(m, "client"));
     print_field("HELO", text_of(m, "helo"));
@@ -230,6 +239,8 @@ void print_message(const json& m) {
 
 void print_gates(const json& line) {
     fmt::print("{} for <{}>\n", text_of(line, "id"), truncated(text_of(line, "address"), 400));
+    for (const auto* what : {"lane", "pool"})
+        if (const auto chosen = chosen_text(line, what); !chosen.empty()) fmt::print("     {:<12} {}\n", what, chosen);
     const auto blocked_by = text_of(line, "blocked_by");
     std::string advice;
     for (const auto& gate : list_of(line, "gates")) {

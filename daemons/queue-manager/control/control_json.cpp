@@ -133,6 +133,11 @@ std::string state_of(const MessageInfo& info) {
 
 } // namespace
 
+std::string lane_chosen_by(const spool::MessageState& state) {
+    const auto& envelope = state.envelope;
+    return state.lane == envelope.lane && state.priority == envelope.priority ? envelope.lane_chosen_by : "an operator";
+}
+
 json json_of(const LinkInfo& link) {
     json addresses = json::array();
     for (const auto& each : link.addresses)
@@ -330,6 +335,12 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const He
     out["helo"] = e.helo;
     out["protocol"] = e.protocol;
     out["envelope_id"] = e.envid;
+    if (e.deliver_by) {
+        out["deliver_by"] = seconds_of(*e.deliver_by);
+        out["late_mail"] = e.late == smtp::LateMail::give_back ? "return" : "notify";
+    }
+    out["lane_chosen_by"] = lane_chosen_by(state);
+    out["pool_chosen_by"] = e.pool_chosen_by;
     out["idempotency_key"] = e.idempotency_key;
     out["policy_values"] =
         state.retry_values ? decide::queue::text_of(policy_of(state.retry_policy, *state.retry_values)) : "";

@@ -18,6 +18,8 @@ std::string text_field(const nlohmann::json& body, const char* key);
 std::int64_t seconds_of(smtp::WallTime time);
 std::string_view word_of(decide::queue::Waiting waiting);
 std::string_view word_of(decide::queue::Lane lane);
+// What has put the message into its lane: "X-Postrider-Lane", "sender_rules.rules[2]"; "" nothing.
+std::string lane_chosen_by(const spool::MessageState& state);
 
 nlohmann::json json_of(const decide::queue::LinkInfo& link);
 nlohmann::json json_of(const decide::queue::Unrouted& mail);

@@ -43,6 +43,8 @@ AcceptedMessage::AcceptedMessage(spool::QueueId id, spool::Location location, st
     event_.not_before = state.free_from ? *state.free_from : envelope.not_before.value_or(smtp::WallTime{});
     event_.expiry = state.expiry.value_or(smtp::WallTime{});
     event_.lifetime = std::chrono::seconds(state.lifetime);
+    event_.deliver_by = envelope.deliver_by.value_or(smtp::WallTime{});
+    event_.late = envelope.late;
     event_.lane = lane_of(state);
     event_.sender = envelope.reverse_path.empty() ? decide::queue::Sender::null : decide::queue::Sender::ordinary;
     event_.submitter = envelope.submitter;

@@ -232,6 +232,10 @@ void QueueInspector::send_read(const Request& request, spool::QueueId id, View v
     const auto user = agent_user(*deps_.config);
     if (view == View::explanation) {
         for (auto& line : explained(id, deps_.engine.explain(id), *file.state, deps_.pauses.all(), user)) {
+            line["lane"] = word_of(now->lane);
+            line["lane_chosen_by"] = lane_chosen_by(*file.state);
+            line["pool"] = file.state->envelope.pool;
+            line["pool_chosen_by"] = file.state->envelope.pool_chosen_by;
             line["backing_off"] = resting(line["link"].get<std::string>());
             replies_.send(request, line);
         }

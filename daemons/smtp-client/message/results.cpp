@@ -5,7 +5,8 @@ namespace smtp_client {
 
 using namespace proto::delivery;
 
-bool make_transaction(const Deliver& order, const spool::MessageReader& message, smtp::Transaction& out) {
+bool make_transaction(const Deliver& order, const spool::MessageReader& message, smtp::Now now,
+                      smtp::Transaction& out) {
     const spool::MessageState& state = message.state();
     const spool::Envelope& envelope = state.envelope;
     const decide::DsnRequests wishes(state);
@@ -26,6 +27,10 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
     if (order.recipients.empty()) return false;
     out.reverse_path = state.reverse_path_of(state.recipients[order.recipients[0]]);
     if (wishes.is_of_list(order.recipients[0])) return true; // mail of the list's own
+    if (envelope.deliver_by) {
+        out.parameters.deliver_by = smtp::DeliverBy{.late = envelope.late, .trace = envelope.deliver_by_trace};
+        out.deliver_by = now.monotonic + (*envelope.deliver_by - now.wall);
+    }
     out.parameters.envid = envelope.envid;
     out.parameters.ret = envelope.ret;
     return true;
@@ -86,7 +91,8 @@ Done make_done(const Deliver& order, const spool::MessageState& state, const smt
         each.recipient = order.recipients[i];
         each.reply = result.of_recipient[i];
         each.outcome = result.verdicts[each.reply].outcome;
-        const bool ours = !result.dsn_relayed && spool::wants_success(wishes.notify(each.recipient));
+        const bool ours = (!result.dsn_relayed && spool::wants_success(wishes.notify(each.recipient))) ||
+                          (result.relaying_to_report && wishes.reports_relaying(each.recipient));
         each.report_success = each.outcome == Outcome::delivered && (ours || traced);
     }
     return out;

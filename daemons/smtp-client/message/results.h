@@ -12,7 +12,7 @@
 namespace smtp_client {
 
 // The recipients that a delivery names, in the session's form. False: one of them does not exist.
-bool make_transaction(const proto::delivery::Deliver& order, const spool::MessageReader& message,
+bool make_transaction(const proto::delivery::Deliver& order, const spool::MessageReader& message, smtp::Now now,
                       smtp::Transaction& out);
 // What precedes the header for these recipients: for mail that an alias or a .forward file here forwards, a
 // Delivered-To field, by which it is recognized when it comes back.

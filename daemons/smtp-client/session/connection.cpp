@@ -462,7 +462,7 @@ void Connection::fail_first_delivery(const AttemptFailure& failed, ReportTo repo
     auto& job = deliveries_.front();
     static_cast<void>(job.open(context_));
     smtp::Transaction readable;
-    if (!job.is_open() || !make_transaction(job.order(), job.message(), readable)) return;
+    if (!job.is_open() || !make_transaction(job.order(), job.message(), Loop::now(), readable)) return;
     auto done = report(facts(), context_.metrics, job, failed);
     if (dialogue_) done.dialogue = dialogue_->setup_lines();
     if (report_to == ReportTo::log) return;

@@ -75,7 +75,7 @@ DeliveryJob::prepare(Content::Server server, const std::shared_ptr<const Signing
 
 spool::ReadResult<smtp::Transaction> DeliveryJob::transaction(Reach reach) {
     smtp::Transaction out;
-    if (!make_transaction(order_, *message_, out))
+    if (!make_transaction(order_, *message_, common::Loop::now(), out))
         return std::unexpected(spool::Error{0, "the recipient is not in the message's file"});
     describe(*content_, out);
     if (reach == Reach::local) out.require_tls = false; // RFC 8689 is about the way between hosts

@@ -7,9 +7,18 @@
 
 namespace smtpd {
 
+bool ends_before_release(const smtp::MailParameters& parameters, smtp::WallTime now) {
+    if (!parameters.deliver_by) return false;
+    const auto by = now + std::chrono::seconds(parameters.deliver_by->seconds);
+    return (parameters.hold_for && by <= now + std::chrono::seconds(*parameters.hold_for)) ||
+           (parameters.hold_until && *parameters.hold_until > now && by <= *parameters.hold_until);
+}
+
 std::string schedule_of(const smtp::MailParameters& parameters) {
-    if (parameters.hold_for) return fmt::format("for {}", *parameters.hold_for);
-    return parameters.hold_until ? smtp::rfc3339_date(*parameters.hold_until) : std::string();
+    std::string out;
+    if (parameters.hold_for) out = fmt::format("for {}", *parameters.hold_for);
+    if (parameters.hold_until) out = smtp::rfc3339_date(*parameters.hold_until);
+    return parameters.deliver_by ? out + " by " + smtp::text_of(*parameters.deliver_by) : out;
 }
 
 spool::Envelope make_envelope(const Rules& rules, const Client& client, const Reception& reception,
@@ -30,6 +39,11 @@ spool::Envelope make_envelope(const Rules& rules, const Client& client, const Re
         envelope.not_before =
             std::chrono::ceil<std::chrono::seconds>(now + std::chrono::seconds(*mail.parameters.hold_for));
     if (mail.parameters.hold_until) envelope.not_before = mail.parameters.hold_until;
+    if (const auto& by = mail.parameters.deliver_by) {
+        envelope.deliver_by = std::chrono::floor<std::chrono::seconds>(now) + std::chrono::seconds(by->seconds);
+        envelope.late = by->late;
+        envelope.deliver_by_trace = by->trace;
+    }
     envelope.priority = mail.parameters.priority;
     envelope.listener = rules.listener.name;
     envelope.client_name = client.name;

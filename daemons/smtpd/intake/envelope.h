@@ -23,7 +23,9 @@ struct Reception {
 // Without recipients. `reverse_path`: completed.
 spool::Envelope make_envelope(const Rules& rules, const Client& client, const Reception& reception,
                               const smtp::event::Mail& mail, std::string reverse_path, smtp::WallTime now);
-// The parameter of FUTURERELEASE as the client wrote it; "" if there is none.
+// Must it be delivered (BY) before it may be sent (HOLDFOR, HOLDUNTIL)?
+bool ends_before_release(const smtp::MailParameters& parameters, smtp::WallTime now);
+// The parameters of FUTURERELEASE and DELIVERBY as the client wrote them; "" if there is none.
 std::string schedule_of(const smtp::MailParameters& parameters);
 
 } // namespace smtpd

@@ -174,6 +174,8 @@ std::optional<Reply> MessageIntake::finish() {
 void MessageIntake::apply_requests() {
     auto wrong = common::choose_pool(rules_.config->pools, submitter_, control_.value(common::pool_field), envelope_);
     if (wrong.empty()) wrong = common::apply_sender_requests(rules_.config->requests, submitter_, control_, envelope_);
+    if (wrong.empty())
+        wrong = common::apply_sender_rules(rules_.config->sender_rules, {submitter_, header_.precedence()}, envelope_);
     if (!wrong.empty()) refuse({554, {5, 6, 0}, "Error: " + wrong});
 }
 

@@ -36,6 +36,7 @@ static void offer(smtp::ServerSettings& settings, const Rules& rules) {
     settings.capabilities.etrn = !rules.listener.etrn_networks.empty() || rules.listener.etrn_users;
     if (rules.listener.service == config::Service::submission) {
         settings.capabilities.mt_priority = true;
+        settings.capabilities.deliver_by = true;
         settings.capabilities.future_release = static_cast<std::uint32_t>(common::longest_schedule.count());
     }
     settings.tls_capabilities = settings.capabilities;

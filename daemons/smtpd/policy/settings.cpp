@@ -8,7 +8,7 @@ Settings::Settings(const config::Config& config)
       addresses(config.addresses), relay(config.relay), dns(config.dns), idempotency(config.idempotency),
       dns_lists(config.dns_lists), milters(config.milters),
       pools(config.pools, config.pool_choice, config.local.recipient_delimiter), requests(config.queue.policies),
-      automatic_bcc{config.automatic_bcc, config.local.recipient_delimiter}, recorded_fields(config.history.headers),
-      queue(config.queue), bounce(config.bounce) {}
+      sender_rules(config.sender_rules), automatic_bcc{config.automatic_bcc, config.local.recipient_delimiter},
+      recorded_fields(config.history.headers), queue(config.queue), bounce(config.bounce) {}
 
 } // namespace smtpd

@@ -13,6 +13,7 @@
 #include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/submission/pool_choice.h"
 #include "daemons/common/submission/sender_requests.h"
+#include "daemons/common/submission/sender_rules.h"
 #include "daemons/decide/addressing/address_class.h"
 #include "daemons/decide/queue/settings.h"
 #include <string_view>
@@ -35,6 +36,7 @@ struct Settings {
     std::vector<config::Milter> milters;
     common::PoolRules pools;
     common::SenderRequestRules requests;
+    config::SenderRules sender_rules;
     common::BccRules automatic_bcc;
     std::vector<std::string> recorded_fields; // header fields that the journal records
     decide::queue::Settings queue;            // how long messages are kept

@@ -313,6 +313,8 @@ void SessionHandler::on(smtp::event::Mail& mail) {
     const std::chrono::seconds longest(session_.offered().future_release);
     if (mail.parameters.hold_until && *mail.parameters.hold_until > now.wall + longest)
         return refuse({501, {5, 5, 4}, "HOLDUNTIL exceeds the offered maximum"});
+    if (ends_before_release(mail.parameters, now.wall))
+        return refuse({501, {5, 5, 4}, "BY ends before HOLDFOR or HOLDUNTIL lets the message go"});
     const auto id = worker_.spool_writer.admit(mail.parameters.size.value_or(0), now);
     if (!id) return refuse(reply_for(id.error()));
     message_ = std::make_unique<MessageIntake>(

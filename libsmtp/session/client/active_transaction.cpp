@@ -21,8 +21,18 @@ ActiveTransaction::ActiveTransaction(Transaction transaction) : message_(std::mo
     std::iota(pending_.begin(), pending_.end(), 0);
 }
 
-void ActiveTransaction::drop_unsendable(const ServerTraits& server) {
-    utf8_ = smtp::drop_unsendable(message_, pending_, result_, server);
+void ActiveTransaction::drop_unsendable(const ServerTraits& server, Monotonic now) {
+    utf8_ = smtp::drop_unsendable(message_, pending_, result_, server, now);
+    const auto& by = message_.parameters.deliver_by;
+    const bool relays = server.options.protocol == Protocol::smtp; // in LMTP it is delivered
+    result_.relaying_to_report = by && relays && (!server.extensions.deliver_by || by->trace);
+}
+
+std::optional<DeliverBy> ActiveTransaction::deliver_by(const ServerExtensions& server, Monotonic now) const {
+    if (!server.deliver_by || !message_.parameters.deliver_by) return {};
+    auto by = *message_.parameters.deliver_by;
+    by.seconds = seconds_left(message_, now);
+    return by;
 }
 
 bool ActiveTransaction::begin_round(const RoundLimits& limits, Monotonic now) {

@@ -45,9 +45,11 @@ public:
 
     // --- what is sent, in the order of the phases
     // Rejects what the server cannot take; call before the first round.
-    void drop_unsendable(const ServerTraits& server);
+    void drop_unsendable(const ServerTraits& server, Monotonic now);
     // False: no recipient is left.
     bool begin_round(const RoundLimits& limits, Monotonic now);
+    // RFC 2852: BY= as it is sent now; nothing if the message has none, or the server does not offer it.
+    std::optional<DeliverBy> deliver_by(const ServerExtensions& server, Monotonic now) const;
     void mail_sent() { phase_ = Phase::rcpt; }
     std::uint32_t next_recipient(); // whose RCPT is sent
     void data_sent() { phase_ = Phase::answer; }

@@ -1,4 +1,5 @@
 #include "libsmtp/session/client/extensions.h"
+#include "libsmtp/protocol/deliver_by.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 
@@ -40,6 +41,13 @@ ServerExtensions read_extensions(std::string_view text) {
         if (same_ignoring_case(keyword, "AUTH") || starts_with_ignoring_case(keyword, "AUTH="))
             out.auth.append(out.auth.empty() ? "" : " ").append(line.substr(std::min<std::size_t>(5, line.size())));
         if (same_ignoring_case(keyword, "CHUNKING")) out.chunking = true;
+        if (same_ignoring_case(keyword, "DELIVERBY")) {
+            auto least = line.substr(std::min(line.size(), keyword.size() + 1)); // "240", perhaps ",…" of later RFCs
+            least = least.substr(0, least.find(','));
+            out.deliver_by = true;
+            out.shortest_deliver_by = static_cast<std::uint32_t>(
+                parse_number(least, static_cast<std::uint64_t>(DeliverBy::longest)).value_or(0));
+        }
         if (same_ignoring_case(keyword, "LIMITS")) read_limits(line.substr(keyword.size()), out);
         if (same_ignoring_case(keyword, "SIZE")) {
             out.size = true;

@@ -9,8 +9,10 @@ namespace smtp {
 struct ServerExtensions {
     bool esmtp = false, pipelining = false, eight_bit_mime = false, dsn = false, size = false;
     bool starttls = false, require_tls = false, smtputf8 = false, chunking = false;
-    std::uint64_t size_limit = 0; // 0: none given
-    std::string auth;             // mechanisms, "PLAIN LOGIN"; "": AUTH was not offered
+    bool deliver_by = false;               // RFC 2852 …
+    std::uint32_t shortest_deliver_by = 0; // … with at least as many seconds left; 0: none given
+    std::uint64_t size_limit = 0;          // 0: none given
+    std::string auth;                      // mechanisms, "PLAIN LOGIN"; "": AUTH was not offered
     // LIMITS (RFC 9422); 0: none given
     std::uint32_t recipients = 0;   // of a transaction (RCPTMAX)
     std::uint32_t domains = 0;      // of its recipients (RCPTDOMAINMAX)

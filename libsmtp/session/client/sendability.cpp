@@ -25,8 +25,26 @@ bool needs_smtputf8(const Transaction& message) {
            std::ranges::any_of(message.recipients, [](auto& to) { return !is_ascii(to.address); });
 }
 
+// RFC 2852, 4.1.4: a message that is returned when it is late is not sent to a server that would not know. "" it may be
+// sent.
+std::string too_late_for(const Transaction& message, const ServerTraits& server, Monotonic now) {
+    const auto& by = message.parameters.deliver_by;
+    if (!by || by->late != LateMail::give_back) return "";
+    const auto left = seconds_left(message, now);
+    if (left <= 0) return "not delivered within the time that the sender has set (BY)";
+    if (server.options.protocol == Protocol::lmtp) return ""; // that delivers it
+    if (!server.extensions.deliver_by)
+        return fmt::format("message must be delivered in time (BY), and host {} does not offer DELIVERBY",
+                           server.options.peer);
+    const auto least = server.extensions.shortest_deliver_by;
+    if (static_cast<std::uint32_t>(left) < least)
+        return fmt::format("message must be delivered within {} s (BY), and host {} wants at least {} s", left,
+                           server.options.peer, least);
+    return "";
+}
+
 // Why the server cannot take the message, whatever its recipients are.
-std::optional<Verdict> refusal_of_message(const Transaction& message, const ServerTraits& server) {
+std::optional<Verdict> refusal_of_message(const Transaction& message, const ServerTraits& server, Monotonic now) {
     const auto refuse = [](std::string_view status, std::string_view text) {
         return refusal(Stage::mail, status, text);
     };
@@ -35,6 +53,7 @@ std::optional<Verdict> refusal_of_message(const Transaction& message, const Serv
     if (extensions.size_limit != 0 && size > extensions.size_limit)
         return refuse("5.3.4", fmt::format("message size {} exceeds size limit {} of server {}", size,
                                            extensions.size_limit, options.peer));
+    if (const auto why = too_late_for(message, server, now); !why.empty()) return refuse("5.4.7", why);
     const bool verified = security == ChannelSecurity::verified;
     if (message.require_tls && !(verified && extensions.require_tls))
         return refuse("5.7.30",
@@ -88,9 +107,14 @@ void convert_to_ascii(Transaction& message, std::vector<std::uint32_t>& pending,
 
 } // namespace
 
+std::int32_t seconds_left(const Transaction& message, Monotonic now) {
+    const auto left = std::chrono::floor<std::chrono::seconds>(message.deliver_by - now).count();
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(left, -DeliverBy::longest, DeliverBy::longest));
+}
+
 bool drop_unsendable(Transaction& message, std::vector<std::uint32_t>& pending, TransactionResult& result,
-                     const ServerTraits& server) {
-    if (auto why = refusal_of_message(message, server)) {
+                     const ServerTraits& server, Monotonic now) {
+    if (auto why = refusal_of_message(message, server, now)) {
         result.set_verdict(pending, *std::move(why));
         pending.clear();
         return false;

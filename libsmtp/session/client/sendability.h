@@ -18,6 +18,9 @@ struct ServerTraits {
 // Takes off `pending` (recipients by their places) what cannot be sent, with its verdict in `result`. For a server
 // without SMTPUTF8, `message` gets its domains in ASCII where that helps. True: it is sent with SMTPUTF8.
 bool drop_unsendable(Transaction& message, std::vector<std::uint32_t>& pending, TransactionResult& result,
-                     const ServerTraits& server);
+                     const ServerTraits& server, Monotonic now);
+
+// RFC 2852: until the message must be delivered; 0 or less: that has passed.
+std::int32_t seconds_left(const Transaction& message, Monotonic now);
 
 } // namespace smtp

@@ -24,6 +24,8 @@ struct Transaction {
     bool utf8_header = false;                // fields of the content's header are not ASCII (RFC 6532)
     bool require_tls = false; // RFC 8689: only over verified TLS, and only to a host that offers REQUIRETLS
     bool probe = false;       // ends after RCPT: DATA is never sent; accepted recipients count as delivered
+    // RFC 2852: until when; parameters.deliver_by has the mode, and its seconds are those left when MAIL is sent.
+    Monotonic deliver_by{};
     std::vector<Recipient> recipients;
 };
 
@@ -32,6 +34,7 @@ struct TransactionResult {
     std::vector<Verdict> verdicts;           // each one once
     std::vector<std::uint32_t> of_recipient; // for each recipient, in order: the index of its verdict
     bool dsn_relayed = false;                // the server took over the DSN parameters (RFC 3461)
+    bool relaying_to_report = false;         // RFC 2852: the server did not take over BY=, or it asks for a trace
     Monotonic started{};                     // MAIL was sent, or the previous transaction was over
     Monotonic finished{};
 

@@ -84,7 +84,7 @@ void TransactionPipeline::send_next(ActiveTransaction& active, Monotonic now) {
     case Phase::waiting: return begin_round(active, now);
     case Phase::mail:
         if (std::exchange(needs_reset_, false)) return commands_.send("RSET\r\n", Awaited::rset);
-        send_mail(active);
+        send_mail(active, now);
         ++mails_;
         active.mail_sent();
         return;
@@ -95,7 +95,7 @@ void TransactionPipeline::send_next(ActiveTransaction& active, Monotonic now) {
 }
 
 void TransactionPipeline::begin_round(ActiveTransaction& active, Monotonic now) {
-    if (!active.begun()) active.drop_unsendable({options_, extensions_, security_});
+    if (!active.begun()) active.drop_unsendable({options_, extensions_, security_}, now);
     RoundLimits limits{.recipients = max_recipients_seen_};
     if (extensions_.recipients != 0)
         limits.recipients = std::min<std::size_t>(max_recipients_seen_, extensions_.recipients);
@@ -103,7 +103,7 @@ void TransactionPipeline::begin_round(ActiveTransaction& active, Monotonic now) 
     if (!active.begin_round(limits, now)) finish(active, now);
 }
 
-void TransactionPipeline::send_mail(const ActiveTransaction& active) {
+void TransactionPipeline::send_mail(const ActiveTransaction& active, Monotonic now) {
     const MailParameters& parameters = active.message().parameters;
     commands_.put("MAIL FROM:<");
     commands_.put(active.message().reverse_path);
@@ -114,6 +114,7 @@ void TransactionPipeline::send_mail(const ActiveTransaction& active) {
     if (extensions_.dsn && parameters.ret != Ret::unspecified)
         commands_.put(parameters.ret == Ret::full ? " RET=FULL" : " RET=HDRS");
     if (extensions_.dsn && !parameters.envid.empty()) commands_.put(" ENVID=" + encode_xtext(parameters.envid));
+    if (const auto by = active.deliver_by(extensions_, now)) commands_.put(" BY=" + text_of(*by));
     if (active.message().require_tls) commands_.put(" REQUIRETLS");
     commands_.send("\r\n", Awaited::mail);
 }

@@ -93,7 +93,7 @@ private:
     ActiveTransaction* next_to_send();
     void send_next(ActiveTransaction& active, Monotonic now);
     void begin_round(ActiveTransaction& active, Monotonic now);
-    void send_mail(const ActiveTransaction& active);
+    void send_mail(const ActiveTransaction& active, Monotonic now);
     void send_recipient(ActiveTransaction& active);
     void begin_data(ActiveTransaction& active, Monotonic now);
     void begin_content(ActiveTransaction& active, ActiveTransaction::Framing framing, Monotonic now);

@@ -319,8 +319,9 @@ void Placement::finish(Slot slot) {
                       [](const PendingReport& due) { return due.kind == ReportKind::delayed && due.request == 0; });
     }
     const bool reports = m.extras != none && !messages_.extras[m.extras].reports.empty();
-    if (m.extras != none && !reports && messages_.extras[m.extras].restored.empty() &&
-        messages_.extras[m.extras].finished.empty() && messages_.extras[m.extras].undecided.empty()) {
+    if (m.extras != none && !reports && !(m.notifies_late && m.open > 0) &&
+        messages_.extras[m.extras].restored.empty() && messages_.extras[m.extras].finished.empty() &&
+        messages_.extras[m.extras].undecided.empty()) {
         reporter_.drop(slot);
         messages_.extras.release(std::exchange(m.extras, none));
     }

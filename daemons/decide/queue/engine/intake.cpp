@@ -25,6 +25,22 @@ smtp::Duration Intake::lifetime_of(const Accepted& event) const {
     return event.sender == Sender::null ? settings_.report_expiry : settings_.expiry;
 }
 
+// RFC 2852. A message that came late with mode N: a host before us has notified its sender.
+void Intake::set_deadline(Slot slot, const Accepted& event) {
+    Message& m = messages_[slot];
+    if (event.deliver_by == smtp::WallTime{}) return;
+    const auto at = to_seconds(event.deliver_by);
+    if (event.late == smtp::LateMail::give_back) {
+        m.returned_late = at <= ages_.expires(m);
+        if (!m.returned_late) return;
+        m.expiry = at;
+        m.expiry_fixed = true;
+    } else if (event.deliver_by > event.arrival && !m.null_sender) {
+        m.notifies_late = true;
+        messages_.extras_of(slot).notify_at = at;
+    }
+}
+
 bool Intake::accepted(const Accepted& event) {
     if (messages_.find(event.id) != none) return false;
     const Slot slot = messages_.add(event.id, event.arrival.time_since_epoch().count());
@@ -36,6 +52,7 @@ bool Intake::accepted(const Accepted& event) {
     m.null_sender = event.sender == Sender::null;
     m.expiry_fixed = event.expiry != smtp::WallTime{};
     m.expiry = m.expiry_fixed ? to_seconds(event.expiry) : whole_seconds(lifetime_of(event));
+    set_deadline(slot, event);
     m.submitter = hash(event.submitter);
     m.lane = event.lane;
     m.pool = pools_.number_of(event.pool);

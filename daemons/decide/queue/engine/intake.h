@@ -29,6 +29,7 @@ public:
 
 private:
     smtp::Duration lifetime_of(const Accepted& event) const;
+    void set_deadline(Slot message, const Accepted& event);
     void place_open(Slot message, const Accepted& event);
     void not_categorized(Slot delivery, const Reason& why); // that is nowhere else now
     void ask_again(Slot delivery);

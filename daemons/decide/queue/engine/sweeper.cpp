@@ -9,6 +9,7 @@ constexpr auto cancel_after = std::chrono::minutes(10); // an expired delivery i
 }
 
 bool Sweeper::expirable(const Delivery& d) const {
+    if (messages_[d.message].returned_late) return d.state != DeliveryState::active;
     if (gates_.everything || d.scheduled) return false;
     Seconds tried = d.tried, mark = std::max(gates_.last_wait_end, d.since);
     const bool alone = d.state == DeliveryState::isolated; // an agent has died with it
@@ -40,8 +41,7 @@ void Sweeper::sweep(Slot slot) {
             const Slot next = deliveries_[each].next_of_message;
             cancel_expired(each);
             if (expirable(deliveries_[each])) {
-                reporter_.expire(deliveries_[each], deliveries_.entries(each),
-                                 reason_of(deliveries_, links_, queues_, deliveries_[each]));
+                reporter_.expire(deliveries_[each], deliveries_.entries(each), reason_for_expiry(each));
                 placement_.take_out(each);
                 placement_.remove(each);
             }
@@ -62,7 +62,8 @@ bool Sweeper::notify_of_delay(Slot message) {
         Delivery& d = deliveries_[each];
         if (d.delay_notified) continue;
         const bool unsorted = d.queue == none && d.state == DeliveryState::waiting;
-        if (!expirable(d) && !unsorted) {
+        const bool late = messages_[message].notifies_late && d.state != DeliveryState::active;
+        if (!late && !expirable(d) && !unsorted) {
             all = false;
             continue;
         }
@@ -72,6 +73,15 @@ bool Sweeper::notify_of_delay(Slot message) {
                              reason_of(deliveries_, links_, queues_, d));
     }
     return all;
+}
+
+// Of one that has not failed, it is the time that its sender has set.
+Reason Sweeper::reason_for_expiry(Slot slot) const {
+    const Delivery& d = deliveries_[slot];
+    auto reason = reason_of(deliveries_, links_, queues_, d);
+    if (reason.status.empty() && d.tried == 0 && messages_[d.message].returned_late)
+        reason = {"4.4.7", "not delivered within the time that the sender has set (BY)", "", ""};
+    return reason;
 }
 
 void Sweeper::cancel_expired(Slot slot) {

@@ -25,6 +25,7 @@ public:
 private:
     // Is a failure, not our own doing, keeping it waiting, and was it tried since our own doing last did?
     bool expirable(const Delivery& delivery) const;
+    Reason reason_for_expiry(Slot delivery) const;
     bool notify_of_delay(Slot message);
     void cancel_expired(Slot delivery);
 

@@ -92,6 +92,8 @@ struct Message {
     bool with_earlier_agent : 1 = false; // an agent of an earlier queue-manager still delivers it
     bool newly_submitted : 1 = false;    // newly submitted
     bool expiry_fixed : 1 = false;
+    bool returned_late : 1 = false;     // it expires whatever keeps it (RFC 2852, mode R)
+    bool notifies_late : 1 = false;     // its extras have the time of its delay notice (mode N)
     bool policy_unrecorded : 1 = false; // its file does not have the policy's values yet
     Trace trace : 2 = Trace::none;
 };
@@ -111,6 +113,7 @@ struct CategorizerDeferral {
 
 // What only some messages have.
 struct MessageExtras {
+    std::uint32_t notify_at = 0;                // Message::notifies_late: s since 1970
     std::vector<CategorizerDeferral> undecided; // according to its last answer
     std::vector<RestoredRecipient> restored;    // until categorized, sorted by number
     std::vector<RecipientNumber> finished;      // results that came before categorization (repeated by an agent)

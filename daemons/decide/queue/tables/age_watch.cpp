@@ -43,7 +43,8 @@ void AgeWatch::watch(Slot slot) {
         const std::uint32_t notice = delay_notice_at(m);
         at = std::min(at, notice > now ? notice : now + look_again * step);
     }
-    m.bucket = at > now ? (at / step + 1) * step : now + look_again * step;
+    const bool punctual = m.returned_late || m.notifies_late;
+    m.bucket = at > now ? punctual ? at : (at / step + 1) * step : now + look_again * step;
     watched_[m.bucket].push(messages_, slot, End::back);
 }
 

@@ -17,10 +17,12 @@ public:
     std::uint32_t expires(const Message& message) const; // s since 1970
     // Must its sender get a delay notice, and has not got one yet?
     bool owes_delay_notice(const Message& message) const {
-        return !message.delay_notified && !message.null_sender && settings_.delay_notice.count() > 0;
+        return !message.delay_notified && !message.null_sender &&
+               (message.notifies_late || settings_.delay_notice.count() > 0);
     }
     std::uint32_t delay_notice_at(const Message& message) const {
-        return message.free_from + whole_seconds(settings_.delay_notice);
+        return message.notifies_late ? messages_.extras[message.extras].notify_at
+                                     : message.free_from + whole_seconds(settings_.delay_notice);
     }
 
     void add_young(Slot message);      // it lies in incoming/

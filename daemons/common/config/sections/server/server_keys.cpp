@@ -305,6 +305,17 @@ Section section_for(Auth& s) {
         }};
 }
 
+// An absolute path; "" none.
+static TextKey directory(std::string& value) {
+    return {[&value](std::string_view text) -> Refusal {
+                if (!text.empty() && !text.starts_with('/')) return fmt::format("\"{}\" is not an absolute path", text);
+                value = text;
+                while (value.size() > 1 && value.ends_with('/')) value.pop_back();
+                return std::nullopt;
+            },
+            [&value] { return value; }};
+}
+
 Section section_for(Submit& s) {
     return {
         "submit",
@@ -331,6 +342,12 @@ Section section_for(Submit& s) {
              ""},
             {"drop_user_messages", IntKey{&s.drop_user_messages, 1, 10'000'000},
              "Maximum number of messages that one user (not root) may leave there.", ""},
+            {"pickup_directory", directory(s.pickup_directory),
+             "Directory for messages as files: each file there whose name ends in .eml is sent and removed, and its "
+             "owner is the submitter. It must belong to the user that Postrider runs as; users that may submit mail "
+             "need the permission to write (mode 1733: each removes only their own files). What cannot be sent is "
+             "moved to failed/ in it, beside a file with the reason. Empty means none. See postrider-pickup(8).",
+             "\"/var/spool/postrider-pickup\""},
         }};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/common/config/schema/quantities.h"
 #include <cstdint>
+#include <string>
 
 namespace config {
 
@@ -16,6 +17,7 @@ struct Submit { // pickup: the submit socket and the drop directory
     Duration drop_interval = 1min;
     std::uint64_t drop_user_bytes = 100 * MiB; // left by one user while nothing runs
     std::uint32_t drop_user_messages = 1000;
+    std::string pickup_directory; // of .eml files; "" none
 };
 
 } // namespace config
