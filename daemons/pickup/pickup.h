@@ -4,6 +4,7 @@
 #include "daemons/common/logging/problems.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/pickup/drop.h"
+#include "daemons/pickup/relayed_submissions.h"
 #include "daemons/pickup/submit_listener.h"
 
 namespace pickup {
@@ -28,6 +29,7 @@ private:
     common::RecipientChecker recipients_;
     SubmissionContext context_;
     std::unique_ptr<SubmitListener> listener_;
+    std::unique_ptr<RelayedSubmissions> relayed_;
     Drop drop_;
     common::Timer stop_check_;
     std::function<void()> stopped_;
