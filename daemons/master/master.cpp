@@ -89,6 +89,7 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     TRY(runtime_directory_.bind_local_sockets());
     TRY(runtime_directory_.bind_listeners(config_.listeners));
     bind_metrics();
+    bind_http();
     if (options_.announce >= 0) errors_ = TRY(runtime_directory_.open_errors());
     text_file_ = TRY(sealed(text_));
     TRY(keys_.load(config_, Loop::now().monotonic));
@@ -129,6 +130,12 @@ void Master::log_warnings() {
 void Master::bind_metrics() {
     if (auto bound = runtime_directory_.bind_metrics(config_.metrics); !bound)
         log_.error("metrics.listen: {}: metrics cannot be read there; \"postrider reload\" tries again",
+                   bound.error().what);
+}
+
+void Master::bind_http() {
+    if (auto bound = runtime_directory_.bind_http(config_.http); !bound)
+        log_.error("http.listen: {}: the API is not served there; \"postrider reload\" tries again",
                    bound.error().what);
 }
 
@@ -202,6 +209,8 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
         for (auto& bound : runtime_directory_.listeners()) hand(bound.name, bound.address, bound.fd);
     if (plan.metrics_listeners)
         for (auto& bound : runtime_directory_.metrics_listeners()) hand(bound.name, bound.address, bound.fd);
+    if (plan.http_listeners)
+        for (auto& bound : runtime_directory_.http_listeners()) hand(bound.name, bound.address, bound.fd);
     link.send(orders, descriptors);
 }
 
@@ -392,6 +401,7 @@ Result<> Master::load_new_configuration() {
     config_ = *std::move(fresh);
     sinks_.use(config_.hooks);
     bind_metrics();
+    bind_http();
     log_file_.use(config_, std::move(log_file));
     log_warnings();
     publish();

@@ -61,6 +61,7 @@ private:
     void ended(Child& child, bool crashed) override;
 
     void bind_metrics();
+    void bind_http();
     void watch_signals();
     common::Operators operators() const;
     void reap();

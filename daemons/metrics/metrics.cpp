@@ -30,7 +30,7 @@ void Metrics::reconfigure(common::DaemonConfig daemon_config) {
         listener_->serve<proto::metrics::Message>(
             proto::metrics::conversation,
             {Role::smtpd, Role::pickup, Role::categorizer, Role::router, Role::queue_manager, Role::smtp_client,
-             Role::local, Role::bounce, Role::events},
+             Role::local, Role::bounce, Role::events, Role::http},
             [this](ipc::Peer peer, auto channel) { collection_.attach(peer, std::move(channel)); });
     }
     serve(std::move(daemon_config.listeners), daemon_config.config.metrics);

@@ -55,6 +55,10 @@ void Pickup::reconfigure(common::DaemonConfig daemon_config) {
     if (!left) context_.log.warning("{}: programs that submit mail there use the earlier limits", left.error().what);
     if (auto fd = daemon_config.take("submit"); fd && !listener_)
         listener_ = std::make_unique<SubmitListener>(context_, std::move(fd));
+    if (relayed_)
+        relayed_->expect(std::move(daemon_config.expected));
+    else if (auto fd = daemon_config.take("pickup"))
+        relayed_ = std::make_unique<RelayedSubmissions>(context_, std::move(fd), std::move(daemon_config.expected));
     directory_.reconfigure();
 }
 
@@ -71,8 +75,8 @@ void Pickup::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Pickup::check_stopped() {
-    const bool busy = (listener_ && listener_->clients() > 0) || drop_.busy() || directory_.busy() ||
-                      !context_.being_checked.empty() || spool_writer_->outstanding() > 0 ||
+    const bool busy = (listener_ && listener_->clients() > 0) || (relayed_ && relayed_->open() > 0) || drop_.busy() ||
+                      directory_.busy() || !context_.being_checked.empty() || spool_writer_->outstanding() > 0 ||
                       submission_queue_.waiting() > 0;
     if (busy) return stop_check_.start(20ms);
     if (auto done = std::exchange(stopped_, nullptr)) done();

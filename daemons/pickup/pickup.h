@@ -5,6 +5,7 @@
 #include "daemons/common/process/daemon.h"
 #include "daemons/pickup/drop.h"
 #include "daemons/pickup/mail_directory.h"
+#include "daemons/pickup/relayed_submissions.h"
 #include "daemons/pickup/submit_listener.h"
 
 namespace pickup {
@@ -29,6 +30,7 @@ private:
     common::RecipientChecker recipients_;
     SubmissionContext context_;
     std::unique_ptr<SubmitListener> listener_;
+    std::unique_ptr<RelayedSubmissions> relayed_;
     Drop drop_;
     MailDirectory directory_;
     common::Timer stop_check_;

@@ -54,6 +54,11 @@ void Submission::take(const Message& message) {
 void Submission::begin(const Begin& begin) {
     envelope_.uid = uid_;
     envelope_.submitter = "uid:" + std::to_string(uid_);
+    if (client_) {
+        envelope_.submitter = client_->submitter;
+        envelope_.client_address = client_->address;
+        envelope_.protocol = "HTTP";
+    }
     constexpr auto other_version = "sendmail and the running mail system are of different versions";
     if (begin.version != version && notice_ == RejectionNotice::to_program) return refuse(EX_TEMPFAIL, other_version);
     sender_as_given_ = begin.sender.substr(0, 300);
@@ -82,9 +87,27 @@ void Submission::begin(const Begin& begin) {
     fixup_.emplace(std::move(options));
     if (context_.config->idempotency.enabled) fingerprint_ = std::make_unique<common::idempotency::Fingerprint>();
     stage_ = Stage::header;
-    const auto local =
-        smtp::received_field_for_local(context_.config->mta.hostname, uid_, id_.text(), smtp::rfc5322_date(now, zone));
-    rewritten_ = local;
+    rewritten_ = received_field(now, zone);
+}
+
+std::string Submission::received_field(smtp::WallTime now, std::chrono::minutes zone) const {
+    const auto id = id_.text(), date = smtp::rfc5322_date(now, zone);
+    if (!client_ || client_->address.empty())
+        return smtp::received_field_for_local(context_.config->mta.hostname, uid_, id, date);
+    return smtp::received_field({.helo = {},
+                                 .name = "unknown",
+                                 .address = client_->address,
+                                 .by = context_.config->mta.hostname,
+                                 .protocol = "HTTP",
+                                 .tls = {},
+                                 .id = id,
+                                 .recipient = {},
+                                 .date = date});
+}
+
+std::string Submission::source_text() const {
+    if (!client_) return fmt::format("uid={}", uid_);
+    return fmt::format("submitter={} client={}", client_->submitter, client_->address);
 }
 
 // False: refused.
@@ -95,6 +118,7 @@ bool Submission::admit() {
         return true;
     }
     mail_refused_ = true;
+    cause_ = proto::relayed_submission::Cause::unavailable;
     refuse(EX_TEMPFAIL, reason_of(id.error()));
     return false;
 }
@@ -217,7 +241,7 @@ bool Submission::header_complete() {
     writer_.emplace(context_.spool_writer.write(id_, envelope_));
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::content;
-    context_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, sender_as_given_);
+    context_.log.info("{}: {} from=<{}>", id_.text(), source_text(), sender_as_given_);
     context_.log.context("cleanup").info("{}: message-id={}", id_.text(), envelope_.message_id);
     return true;
 }
@@ -241,6 +265,7 @@ void Submission::write_rewritten() {
 
 // Of the user, in messages and in KiB.
 bool Submission::within_limits() {
+    if (client_) return true; // http has limits of its own for its clients
     const auto& limits = context_.config->submit;
     const auto now = common::Loop::now().monotonic;
     const auto kib = [](std::uint64_t bytes) { return static_cast<std::uint32_t>((bytes + 1023) / 1024); };
@@ -303,11 +328,14 @@ void Submission::claimed(common::idempotency::Decision decision) {
         context_.submission_queue.tell_of_duplicate(common::duplicate_event(envelope_, id_, *decision.duplicate_of));
         stage_ = Stage::over;
         writer_.reset();
+        duplicate_ = true;
         return answer({EX_OK, decision.duplicate_of->text(),
                        fmt::format("not sent: according to its idempotency key it is a duplicate of {}",
                                    decision.duplicate_of->text())});
     }
+    using proto::relayed_submission::Cause;
     deferred_ = !decision.reply.permanent();
+    cause_ = decision.other_content && !deferred_ ? Cause::key_reused : Cause::key_busy;
     if (deferred_) return refuse(EX_TEMPFAIL, decision.reply.text);
     if (notice_ == RejectionNotice::to_program) return refuse(EX_DATAERR, decision.reply.text);
     envelope_.idempotency_key.clear(); // the report's reason is of another message's key
@@ -339,16 +367,30 @@ void Submission::check_suppressed() {
 }
 
 void Submission::suppressed(const std::vector<SuppressedRecipients::Suppressed>& found) {
-    if (found.size() < envelope_.recipients.size()) return pass_on();
+    if (found.size() < envelope_.recipients.size()) {
+        if (client_) leave_out(found);
+        return pass_on();
+    }
+    cause_ = proto::relayed_submission::Cause::suppressed;
+    if (client_) left_out_ = found;
     const auto others = found.size() > 1 ? fmt::format(" (and {} more recipients)", found.size() - 1) : "";
     deferred_ = context_.config->bounce.soft_bounce;
     refuse(deferred_ ? EX_TEMPFAIL : EX_NOPERM,
            fmt::format("{}: {}{}", found.front().address, found.front().reason, others));
 }
 
+// Its client learns at once which recipients are not accepted, as at RCPT.
+void Submission::leave_out(const std::vector<SuppressedRecipients::Suppressed>& found) {
+    left_out_ = found;
+    std::set<std::string_view> addresses;
+    for (const auto& each : found) addresses.insert(each.address);
+    std::erase_if(envelope_.recipients, [&](const auto& each) { return addresses.contains(each.address); });
+}
+
 void Submission::pass_on() {
     if (context_.filters->none()) {
-        if (common::add_automatic_bcc(context_.config->automatic_bcc, envelope_) || envelope_.tls_optional || hold_)
+        if (common::add_automatic_bcc(context_.config->automatic_bcc, envelope_) || envelope_.tls_optional || hold_ ||
+            !left_out_.empty())
             writer_->set_envelope(envelope_);
         return commit();
     }
@@ -436,6 +478,7 @@ void Submission::commit() {
 void Submission::committed(const spool::Result<spool::DurableReceipt>& receipt) {
     stage_ = Stage::over;
     if (!receipt) {
+        cause_ = proto::relayed_submission::Cause::unavailable;
         return answer({EX_TEMPFAIL, {}, reason_of(common::SpoolWriter::unavailable_after(receipt.error()))});
     }
     CRASH_POINT("pickup.after_sync");
@@ -461,7 +504,7 @@ void Submission::refuse(std::uint8_t status, std::string text, std::string_view 
     stage_ = Stage::over;
     writer_.reset();
     std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }, '?');
-    context_.log.warning("{}submission by uid={} refused: {}", id_.valid() ? id_.text() + ": " : "", uid_, text);
+    context_.log.warning("{}submission by {} refused: {}", id_.valid() ? id_.text() + ": " : "", source_text(), text);
     if (notice_ == RejectionNotice::by_report && status != EX_TEMPFAIL) {
         returned_.emplace(std::string(code) + " " + text);
         returned_->keep(std::exchange(beginning_, {}), taken_);

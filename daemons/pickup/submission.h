@@ -2,6 +2,7 @@
 // notifies the queue-manager. Trusts nothing in it but the uid it was made with. Knows no sockets and no files.
 #pragma once
 #include "daemons/common/ipc/operators.h"
+#include "daemons/common/proto/relayed_submission.h"
 #include "daemons/common/proto/submit.h"
 #include "daemons/common/submission/idempotency/client.h"
 #include "daemons/common/submission/idempotency/fingerprint.h"
@@ -48,14 +49,21 @@ struct SubmissionContext {
 // Whether a rejection is reported to the program that waits, or by mail to the sender (or the postmaster).
 enum class RejectionNotice : std::uint8_t { to_program, by_report };
 
+// Whose message it is, if a daemon submits it for a client that it has authenticated: nothing, the user's.
+struct RelayedClient {
+    std::string submitter, address;
+};
+
 class Submission : public std::enable_shared_from_this<Submission> {
 public:
     // `answered` is called once, never from within take().
     using Answered = std::function<void(const proto::submit::Answer&)>;
     static std::shared_ptr<Submission> create(SubmissionContext& context, uid_t uid, Answered answered,
                                               RejectionNotice notice = RejectionNotice::to_program,
-                                              ImportPolicy import_policy = ImportPolicy::rejected) {
-        return std::shared_ptr<Submission>(new Submission(context, uid, std::move(answered), notice, import_policy));
+                                              ImportPolicy import_policy = ImportPolicy::rejected,
+                                              std::optional<RelayedClient> client = {}) {
+        return std::shared_ptr<Submission>(
+            new Submission(context, uid, std::move(answered), notice, import_policy, std::move(client)));
     }
 
     // The key of a submission that has none of its own; before anything arrives.
@@ -74,6 +82,12 @@ public:
     const ReturnedSubmission* returned() const { return returned_ ? &*returned_ : nullptr; }
     // A filter or its key has deferred it: this one only, others are not affected.
     bool deferred() const { return deferred_; }
+    // Once it is answered: why it was refused; whether it was a duplicate by its key; and, of a relayed one, which of
+    // its recipients it was not accepted for.
+    proto::relayed_submission::Cause cause() const { return cause_; }
+    bool duplicate() const { return duplicate_; }
+    const std::vector<SuppressedRecipients::Suppressed>& left_out() const { return left_out_; }
+    const std::string& message_id() const { return envelope_.message_id; }
     // All of it is here, or it was rejected.
     bool ended() const { return stage_ >= Stage::filtering; }
 
@@ -85,8 +99,9 @@ private:
     // returning: it was rejected, no program waits, and the rest of it is still to come.
     enum class Stage : std::uint8_t { begin, envelope, header, content, returning, filtering, committing, over };
     Submission(SubmissionContext& context, uid_t uid, Answered answered, RejectionNotice notice,
-               ImportPolicy import_policy)
-        : context_(context), uid_(uid), notice_(notice), import_policy_(import_policy), answered_(std::move(answered)),
+               ImportPolicy import_policy, std::optional<RelayedClient> client)
+        : context_(context), uid_(uid), notice_(notice), import_policy_(import_policy), client_(std::move(client)),
+          answered_(std::move(answered)),
           control_(common::control_fields_of(common::Submitter::trusted, context.config->idempotency),
                    common::meta_field),
           scan_(context.config->recorded_fields) {}
@@ -109,6 +124,9 @@ private:
     void claimed(common::idempotency::Decision decision);
     void proceed();
     void check_suppressed();
+    void leave_out(const std::vector<SuppressedRecipients::Suppressed>& found);
+    std::string received_field(smtp::WallTime now, std::chrono::minutes zone) const;
+    std::string source_text() const; // "uid=1000", for the log
     void suppressed(const std::vector<SuppressedRecipients::Suppressed>& found);
     void pass_on();
     void run_filters();
@@ -126,6 +144,7 @@ private:
     const uid_t uid_;
     const RejectionNotice notice_;
     const ImportPolicy import_policy_;
+    const std::optional<RelayedClient> client_;
     Answered answered_;
     Stage stage_ = Stage::begin;
     spool::QueueId id_;
@@ -142,6 +161,9 @@ private:
     std::optional<FilterRun> filter_run_;
     smtp::HeaderScan scan_;
     std::string encoded_envelope_;
+    proto::relayed_submission::Cause cause_ = proto::relayed_submission::Cause::other;
+    bool duplicate_ = false;
+    std::vector<SuppressedRecipients::Suppressed> left_out_;
     bool importing_ = false, complete_ = false;
     std::optional<ReturnedSubmission> returned_;
     std::string beginning_;   // of the content as it came, while it may have to be returned

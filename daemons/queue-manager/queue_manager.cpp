@@ -340,6 +340,10 @@ void QueueManager::serve_peers() {
                                             [this](ipc::Peer, auto channel) { router_.attach(std::move(channel)); });
     listener_->serve<proto::report::Message>(proto::report::conversation, {Role::bounce},
                                              [this](ipc::Peer, auto channel) { reports_.attach(std::move(channel)); });
+    listener_->serve<proto::relayed_control::Message>(proto::relayed_control::conversation, {Role::http},
+                                                      [this](ipc::Peer, auto channel) {
+                                                          if (control_) control_->attach(std::move(channel));
+                                                      });
 }
 
 void QueueManager::recall_pauses() {

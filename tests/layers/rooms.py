@@ -80,6 +80,8 @@ ROOMS = {
     "daemons/common/runtime": set(),
     # addresses, sockets, streams, HTTPS, the PROXY header
     "daemons/common/net": {"daemons/common/runtime"},
+    # HTTP/1.1 server: connections, requests and answers, without routes
+    "daemons/common/web": {"daemons/common/net", "daemons/common/runtime"},
     # IDNA names, regular expressions, units, manual page text
     "daemons/common/text": set(),
     # questions to the journal: query words, search, what became of a message
@@ -167,6 +169,8 @@ ROOMS = {
     # what access rules ask: tables and the DNS
     "daemons/common/access": {"daemons/common/config/sections/recipients", "daemons/common/logging",
         "daemons/common/lookup/tables", "daemons/common/net/dns", "daemons/common/runtime", "daemons/decide/access"},
+    # tokens of the API's clients, and their file
+    "daemons/common/tokens": {"daemons/common/net", "daemons/common/runtime"},
     # what all writers share: spool access, limits, pools, copies
     "daemons/common/submission": {"daemons/common/config/sections/delivery", "daemons/common/config/sections/server",
         "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
@@ -212,6 +216,14 @@ ROOMS = {
     "daemons/events/hooks": set(),
     # compresses and indexes the journal, removes what is too old, and runs the hooks
     "daemons/events": {"daemons/events/hooks"},
+    # requests of the API as values: routes, JSON, submissions, errors; pure
+    "daemons/http/requests": set(),
+    # clients of the queue-manager and of pickup
+    "daemons/http/backend": {"daemons/http/requests"},
+    # what each path of the API does
+    "daemons/http/endpoints": {"daemons/http/backend", "daemons/http/requests"},
+    # the API over HTTP: who may come in, and who answers
+    "daemons/http": {"daemons/http/backend", "daemons/http/endpoints", "daemons/http/requests"},
     # the pickup directory without mail: the form of its files, which are whole, those that failed
     "daemons/pickup/directory": set(),
     # accepts local submissions from a socket, the drop directory and the pickup directory
@@ -228,13 +240,16 @@ ROOMS = {
     "daemons/postrider/queue": {"daemons/postrider/command", "daemons/postrider/history"},
     # hooks: their state, and commands for them
     "daemons/postrider/hooks": {"daemons/postrider/command"},
+    # tokens of the API's clients
+    "daemons/postrider/tokens": set(),
     # commands that start, stop, reload, activate and show the service
     "daemons/postrider/service": {"daemons/postrider/command"},
     # whether this host is fit to send mail for a domain; the domain's DNS records and keys
     "daemons/postrider/setup": {"daemons/postrider/command"},
     # the table of commands, help, glossary, shell completion
     "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/history",
-        "daemons/postrider/hooks", "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup"},
+        "daemons/postrider/hooks", "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup",
+        "daemons/postrider/tokens"},
     # main program of the administrator's command
     "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure

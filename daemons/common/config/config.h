@@ -25,6 +25,7 @@
 #include "daemons/common/config/sections/server/tls.h"
 #include "daemons/common/config/sections/system/history.h"
 #include "daemons/common/config/sections/system/hook.h"
+#include "daemons/common/config/sections/system/http.h"
 #include "daemons/common/config/sections/system/log.h"
 #include "daemons/common/config/sections/system/master.h"
 #include "daemons/common/config/sections/system/metrics.h"
@@ -85,6 +86,7 @@ struct Config {
     TlsReports tls_reports;
     Master master;
     Metrics metrics;
+    Http http;
     Testing testing;
     std::vector<LookupTable> tables;              // [table.<name>]
     std::vector<TableReference> table_references; // by keys of other sections

@@ -256,6 +256,7 @@ addresses = ["127.0.0.1:2525"]
 .Xr postrider-log 7 ,
 .Xr postrider-suppression 7 ,
 .Xr postrider-local 8 ,
+.Xr postrider-http 8 ,
 .Xr postrider-metrics 8 ,
 .Xr postrider-queue-manager 8 ,
 .Xr postrider-router 8 ,

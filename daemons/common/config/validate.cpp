@@ -121,6 +121,14 @@ void Settlement::check_values() {
     if (c.dns.minimum_ttl > c.dns.maximum_ttl)
         toml_.problem_at(toml_.is_set("dns.minimum_ttl") ? "dns.minimum_ttl" : "dns.maximum_ttl",
                          "dns: minimum_ttl must not exceed maximum_ttl");
+    if (!c.http.insecure)
+        for (const auto& endpoint : c.http.listen)
+            if (!endpoint.address.is_loopback())
+                toml_.problem_at(
+                    "http.listen",
+                    fmt::format("http.listen: {} is not an address of loopback: mail and tokens would pass "
+                                "in plain text; set http.insecure = true to allow that",
+                                endpoint.to_string()));
     if (c.master.heartbeat_timeout <= c.master.heartbeat_interval)
         toml_.problem_at(toml_.is_set("master.heartbeat_timeout") ? "master.heartbeat_timeout"
                                                                   : "master.heartbeat_interval",

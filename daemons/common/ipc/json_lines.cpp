@@ -19,16 +19,15 @@ std::string text_of(const json& value) { return value.dump(-1, ' ', false, json:
 // A field of that name is not logged: it may hold passwords.
 constexpr std::string_view unlogged = "configuration";
 
-// "status", "hold id=…": for the log, which escapes and cuts it.
-std::string what_is_asked(const json& body) {
+} // namespace
+
+std::string text_of_request(const json& body) {
     std::string text = body.value("op", "");
     for (const auto& [key, value] : body.items())
         if (key != "op" && key != "version" && key != unlogged)
             text += fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : text_of(value));
     return text;
 }
-
-} // namespace
 
 // One client: reads a line, has it answered, reads the next.
 class JsonServer::Session {
@@ -204,9 +203,9 @@ void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view l
         refuse(peer, "\"op\" is missing");
         return;
     }
-    log_.info("control: uid={} {}", session.credentials().uid, what_is_asked(body));
+    log_.info("control: uid={} {}", session.credentials().uid, text_of_request(body));
     try {
-        handler_(Request{peer, session.credentials()}, body);
+        handler_(Request{peer, session.credentials(), {}}, body);
     } catch (const json::exception& odd) { // a field of another type than the operation reads
         refuse(peer, fmt::format("invalid request: {}", odd.what()));
     }

@@ -21,11 +21,15 @@ namespace ipc {
 
 inline constexpr int json_version = 1;
 
+// "status", "hold id=…": for the log, which escapes and cuts it.
+std::string text_of_request(const nlohmann::json& body);
+
 class JsonServer {
 public:
     struct Request {
         std::uint64_t peer; // for send() and finish(); may be kept: a peer that has gone is simply unknown
         common::Credentials credentials;
+        std::string who = {}; // on whose behalf a daemon asks: "token shop"; "": it is the user of the credentials
     };
     // Answer with any number of send()s and one finish() or refuse(), now or later; meanwhile further requests of the
     // peer wait. `body` is an object of the right version with a string "op".

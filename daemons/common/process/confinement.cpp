@@ -109,6 +109,13 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.write.clear();
         a.network = false;
         break;
+    case Role::http: // its tokens, and the journal; no mail
+        a.read = {"/etc/localtime", "/usr/share/zoneinfo", "/proc/self", config::Http::directory(spool),
+                  config.history.path(spool)};
+        a.look.clear();
+        a.write = {"/dev/urandom"};
+        a.network = false;
+        break;
     case Role::events: // the journal, and no mail; the servers of hooks, which a reload may add
         a.look.clear();
         if (!config.smtp_client.tls_authorities.empty()) a.read.push_back(config.smtp_client.tls_authorities);

@@ -24,7 +24,7 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         metrics.metrics_listeners = true;
         metrics.local_sockets = {"metrics"};
         metrics.expects = {Role::smtpd,       Role::pickup, Role::categorizer, Role::router, Role::queue_manager,
-                           Role::smtp_client, Role::local,  Role::bounce,      Role::events};
+                           Role::smtp_client, Role::local,  Role::bounce,      Role::events, Role::http};
         metrics.stop_phase = 3;
     }
 
@@ -35,10 +35,16 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         events.stop_phase = 3;
     }
 
+    if (config.http.served()) {
+        auto& http = add(Role::http);
+        http.local_sockets = {"http"};
+        http.http_listeners = true;
+    }
+
     auto& queue = add(Role::queue_manager);
     queue.local_sockets = {"queue-manager", "control", "showq"};
     queue.expects = {Role::smtpd,  Role::pickup,      Role::bounce, Role::categorizer,
-                     Role::router, Role::smtp_client, Role::local};
+                     Role::router, Role::smtp_client, Role::local,  Role::http};
     queue.stop_phase = 1;
 
     auto& categorizer = add(Role::categorizer);
@@ -66,7 +72,8 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
     });
 
     auto& pickup = add(Role::pickup, spool::submission_slot);
-    pickup.local_sockets = {"submit"};
+    pickup.local_sockets = {"submit", "pickup"};
+    pickup.expects = {Role::http};
 
     add_workers(Role::smtpd, config.smtpd.workers, first_smtpd_slot,
                 [](PlannedProcess& p) { p.tcp_listeners = p.secrets = true; });
@@ -80,10 +87,12 @@ const std::vector<LocalSocket>& local_sockets() {
         {"local", "private/local", 0600, false},
         {"router", "private/router", 0600, false},
         {"metrics", "private/metrics", 0600, false},
+        {"pickup", "private/pickup", 0600, false},
         {"submit", "submit", 0666, false},
         {"showq", "showq", 0666, false},
         {"control", "control", 0660, true},
         {"hooks", "hooks", 0660, true},
+        {"http", "http.sock", 0660, true},
         {"master", "master", 0660, true},
     };
     return sockets;

@@ -18,6 +18,7 @@ struct PlannedProcess {
     bool as_root = false;                        // keeps root where master has it
     bool tcp_listeners = false;                  // gets every [listen.…]
     bool metrics_listeners = false;              // gets every metrics.listen
+    bool http_listeners = false;                 // gets every http.listen
     bool secrets = false;                        // gets keys and passwords, those of its role
     std::vector<std::string_view> local_sockets; // names in local_sockets()
     std::vector<proto::Role> expects;            // roles that may connect to it

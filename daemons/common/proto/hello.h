@@ -8,7 +8,7 @@
 namespace proto {
 
 // Raised with any change to any conversation: an upgrade restarts all daemons, so nothing older is spoken.
-inline constexpr std::uint32_t version = 3;
+inline constexpr std::uint32_t version = 4;
 
 enum class Role : std::uint8_t {
     master,
@@ -22,13 +22,14 @@ enum class Role : std::uint8_t {
     bounce,
     metrics,
     events,
-    last_ = events,
+    http,
+    last_ = http,
 };
 
 // "queue-manager", "smtp-client" …: the program's name.
 constexpr std::string_view name_of(Role role) {
     constexpr std::string_view names[] = {"master",      "smtpd", "pickup", "categorizer", "router", "queue-manager",
-                                          "smtp-client", "local", "bounce", "metrics",     "events"};
+                                          "smtp-client", "local", "bounce", "metrics",     "events", "http"};
     return names[static_cast<std::size_t>(role)];
 }
 

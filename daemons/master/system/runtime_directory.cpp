@@ -126,6 +126,7 @@ Result<> RuntimeDirectory::make_directories(const config::Config& config) {
     TRY(make_directory(spool_ + "/state/categorizer", 0700));
     TRY(make_directory(spool_ + "/state/idempotency", 0700));
     TRY(make_directory(spool_ + "/suppression", 0700));
+    TRY(make_directory(config::Http::directory(spool_), 0700));
     TRY(make_directory(run_, 0755));
     TRY(make_directory(run_ + "/private", 0700));
     return check_access(config);
@@ -195,6 +196,7 @@ void RuntimeDirectory::release() {
     local_.clear();
     listeners_.clear();
     metrics_.clear();
+    http_.clear();
     if (lock_ && ftruncate(lock_.number(), 0) == 0) lock_.reset();
 }
 
@@ -322,6 +324,13 @@ Result<> RuntimeDirectory::bind_metrics(const config::Metrics& wanted) {
     all.name = "http"; // the name of its local socket is "metrics"
     all.addresses = wanted.listen;
     return bind(metrics_, {all});
+}
+
+Result<> RuntimeDirectory::bind_http(const config::Http& wanted) {
+    config::Listener all;
+    all.name = "api"; // the name of its local socket is "http"
+    all.addresses = wanted.listen;
+    return bind(http_, {all});
 }
 
 Result<> RuntimeDirectory::bind(ByAddress& bound, const std::vector<config::Listener>& wanted) {

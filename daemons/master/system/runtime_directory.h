@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/config/fwd.h"
 #include "daemons/common/config/sections/server/listener.h"
+#include "daemons/common/config/sections/system/http.h"
 #include "daemons/common/config/sections/system/metrics.h"
 #include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/logging/log.h"
@@ -44,8 +45,9 @@ public:
     // Binds new addresses, keeps existing ones, closes those no longer wanted. On an error everything stays as it
     // was.
     spool::Result<> bind_listeners(const std::vector<config::Listener>& wanted);
-    // The same for metrics.listen.
+    // The same for metrics.listen and http.listen.
     spool::Result<> bind_metrics(const config::Metrics& wanted);
+    spool::Result<> bind_http(const config::Http& wanted);
     int local_socket(std::string_view name) const;
     // Accepts no new clients there; those that have connected already can still be accepted.
     void withdraw(std::string_view name);
@@ -55,6 +57,7 @@ public:
     };
     std::vector<Bound> listeners() const { return listed(listeners_); }
     std::vector<Bound> metrics_listeners() const { return listed(metrics_); }
+    std::vector<Bound> http_listeners() const { return listed(http_); }
 
     // run/errors, empty: what dying daemons write to standard error when there is no terminal.
     spool::Result<common::Fd> open_errors();
@@ -88,7 +91,7 @@ private:
     spool::Result<common::Fd> open_listener(const common::Endpoint& endpoint);
     std::map<std::string, common::Fd> activated_;
     std::map<std::string, common::Fd, std::less<>> local_;
-    ByAddress listeners_, metrics_;
+    ByAddress listeners_, metrics_, http_;
 };
 
 } // namespace master

@@ -25,6 +25,7 @@
 #include "daemons/postrider/service/top.h"
 #include "daemons/postrider/setup/setup.h"
 #include "daemons/postrider/table/glossary.h"
+#include "daemons/postrider/tokens/token_commands.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -123,6 +124,13 @@ constexpr Option journal_cat_options[] = {{"--start-at", "NUMBER", "begin with t
                                           {"--follow", "", "continue with events as they are written"},
                                           {"--all", "", "read also what is not known to be on stable storage"}};
 constexpr Option skip_options[] = {{"--all", "", "skip everything that is in the journal now"}};
+constexpr Option token_options[] = {
+    {"--scope", "LIST", "what it may be used for: read, read:content, submit, operate, remove, suppress, admin, node"},
+    {"--submitter", "NAME", "submitter of its mail (default: token:NAME)"},
+    {"--sender-domain", "LIST", "domains that its mail may come from (default: any)"},
+    {"--network", "LIST", "networks that it may be used from, such as 192.0.2.0/24 (default: any)"},
+    {"--expires", "DURATION", "how long it is valid, such as 90d (default: unlimited)"},
+    {"--rate", "N/s", "maximum number of requests per second (default: unlimited)"}};
 constexpr Option replay_options[] = {{"--start-at", "NUMBER", "continue with the event of this number"}};
 
 constexpr Command table[] = {
@@ -204,6 +212,10 @@ constexpr Command table[] = {
     {"hook resume", "HOOK", 1, 1, {}, "end a pause, or switch a hook on again; try at once", hook_resume},
     {"hook skip", "HOOK", 1, 1, skip_options, "give up the event that is pushed next", hook_skip},
     {"hook dead", "HOOK", 1, 1, {}, "show events that were given up", hook_dead},
+    {"token add", "NAME", 1, 1, token_options, "make a token for a client of the API, and print it", token_add},
+    {"token list", "", 0, 0, {}, "list the tokens of the API", token_list},
+    {"token show", "NAME", 1, 1, {}, "show what a token may be used for", token_show},
+    {"token remove", "NAME", 1, 1, {}, "remove a token: it is no longer accepted", token_remove},
     {"try", "[ADDRESS]", 0, 1, try_options,
      "connect to the next hop of an address, up to RCPT, and show each step; or show which access rule decides",
      try_address},

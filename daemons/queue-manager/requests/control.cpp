@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/requests/control.h"
 #include "daemons/common/proto/control.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <string>
 #include <utility>
@@ -9,9 +10,26 @@ namespace queue_manager {
 namespace op = proto::control::op;
 namespace code = proto::control::code;
 
+namespace {
+
+// What http passes on for its clients: whoever takes it over cannot do more.
+bool is_for_http(std::string_view operation) {
+    constexpr std::string_view all[] = {op::status,       op::links,    op::link,       op::queues,      op::queue,
+                                        op::messages,     op::message,  op::explain,    op::pause,       op::resume,
+                                        op::force,        op::hold,     op::release,    op::remove,      op::expire,
+                                        op::restore,      op::reroute,  op::requeue,    op::attempt,     op::suppressed,
+                                        op::suppressions, op::suppress, op::unsuppress, op::reprioritise};
+    return std::ranges::find(all, operation) != std::end(all);
+}
+
+} // namespace
+
 Control::Control(const Dependencies& deps, common::Fd fd, common::Operators operators)
     : server_(deps.loop, deps.log, std::move(fd), std::move(operators),
               [this](const Request& request, const nlohmann::json& body) { handle(request, body); }),
+      relay_(
+          deps.loop, deps.log, [this](const Request& request, const nlohmann::json& body) { handle(request, body); },
+          is_for_http),
       inspector_({.config = deps.config,
                   .engine = deps.driver.engine(),
                   .pool = deps.pool,

@@ -3,6 +3,7 @@
 // does.
 #pragma once
 #include "daemons/common/ipc/json_lines.h"
+#include "daemons/common/ipc/json_relay.h"
 #include "daemons/queue-manager/requests/erasure_requests.h"
 #include "daemons/queue-manager/requests/message_changes.h"
 #include "daemons/queue-manager/requests/message_lister.h"
@@ -43,13 +44,17 @@ public:
     Control(const Dependencies& dependencies, common::Fd fd, common::Operators operators);
     Control(const Control&) = delete;
 
+    // Requests that http passes on.
+    void attach(std::unique_ptr<ipc::JsonRelay::Channel> http) { relay_.attach(std::move(http)); }
+
 private:
     void handle(const Request& request, const nlohmann::json& body);
     bool look(const Request& request, const nlohmann::json& body, std::string_view operation);
     bool change(const Request& request, const nlohmann::json& body, std::string_view operation);
 
     ipc::JsonServer server_;
-    Replies replies_{server_};
+    ipc::JsonRelay relay_;
+    Replies replies_{server_, relay_};
     QueueInspector inspector_;
     MessageSelection selection_;
     MessageLister lister_;

@@ -17,8 +17,9 @@ std::string user_name(uid_t uid) {
 } // namespace
 
 void with_user_name(spool::CommitPool& pool, const Request& request, std::function<void(std::string who)> then) {
-    pool.post([&pool, uid = request.credentials.uid, then = std::move(then)]() mutable {
-        pool.complete([who = user_name(uid), then = std::move(then)] { then(who); });
+    pool.post([&pool, request, then = std::move(then)]() mutable {
+        auto who = request.who.empty() ? user_name(request.credentials.uid) : request.who;
+        pool.complete([who = std::move(who), then = std::move(then)] { then(who); });
     });
 }
 

@@ -11,7 +11,7 @@ from .client import Client, message
 from .watch import wait_until
 
 BUILD = Path(os.environ.get("POSTRIDER_BUILD", Path(__file__).resolve().parents[3] / "build"))
-ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce", "metrics", "events")
+ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce", "metrics", "events", "http")
 CONFINED = tuple(r for r in ROLES if r not in ("master", "local"))
 CANNOT_CONFINE = re.compile(r"confinement: .*(the kernel has no Landlock|left out of sanitizer builds)")
 DENIED = re.compile(r"postfix/(?!master|local|pipe)[\w-]+\[\d+\]: (?!.*(said:|relay=)).*(Permission denied|Operation not permitted)")

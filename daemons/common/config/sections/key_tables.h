@@ -30,6 +30,7 @@ struct Dns;
 struct DnsList;
 struct History;
 struct Hook;
+struct Http;
 struct Idempotency;
 struct Listener;
 struct Local;
@@ -101,6 +102,7 @@ Section section_for(Bounce&);
 Section section_for(TlsReports&);
 Section section_for(Master&);
 Section section_for(Metrics&);
+Section section_for(Http&);
 Section section_for(Testing&);
 
 // Keys that a lookup table of its kind cannot do without, and has not.

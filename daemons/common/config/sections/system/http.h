@@ -1,0 +1,24 @@
+// The API over HTTP: where it is served, and its limits: [http]. Values.
+#pragma once
+#include "daemons/common/config/schema/quantities.h"
+#include "daemons/common/net/network.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace config {
+
+struct Http {
+    bool enabled = false;                 // on run/http.sock; with addresses in `listen` it is served there, too
+    std::vector<common::Endpoint> listen; // besides the socket
+    bool insecure = false;                // addresses other than loopback are allowed, in plain text
+    std::vector<std::string> names;       // that clients may use in Host, besides those of this host and of loopback
+    std::uint32_t connections = 1000;     // of each address, and of the socket
+    std::uint32_t followers = 500;        // clients that follow events
+    std::uint64_t memory = 256 * MiB;     // of requests that are being received or submitted, together
+
+    bool served() const { return enabled || !listen.empty(); }
+    static std::string directory(const std::string& spool) { return spool + "/http"; } // of the tokens
+};
+
+} // namespace config

@@ -1,0 +1,42 @@
+// The keys of the API.
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/sections/key_tables.h"
+#include "daemons/common/config/sections/system/http.h"
+
+namespace config {
+
+Section section_for(Http& s) {
+    return {
+        "http",
+        "The API over HTTP, for applications that submit, follow and cancel mail: a process of its own, which mail does "
+        "not depend on; see postrider-http(8). \"postrider token add\" makes the tokens that clients need.",
+        {
+            {"enabled", BoolKey{&s.enabled},
+             "Whether the API is served on the socket run/http.sock in the spool directory. Root and members of "
+             "mta.admin_group need no token there. With an address in listen, it is served on the socket, too.",
+             ""},
+            {"listen", endpoints(s.listen, 9587),
+             "Addresses where the API is served as well. Other addresses than those of loopback need insecure = true. "
+             "The default port is 9587.",
+             "[\"127.0.0.1:9587\"]"},
+            {"insecure", BoolKey{&s.insecure},
+             "Whether addresses other than those of loopback are allowed in listen. There is no TLS: mail and tokens "
+             "pass in plain text. Only for a private network, or behind a proxy that adds TLS.",
+             ""},
+            {"names", non_empty_texts(s.names),
+             "Names that clients may use for this server, in the header field Host. mta.hostname, localhost and the "
+             "addresses in listen are always allowed. Requests with other names are rejected: a web page cannot use a "
+             "name of its own to reach the API through a browser.",
+             "[\"api.example.org\"]"},
+            {"connections", IntKey{&s.connections, 1, 10'000},
+             "Maximum number of connections on each address and on the socket.", ""},
+            {"followers", IntKey{&s.followers, 0, 10'000},
+             "Maximum number of clients that follow events. Further ones get status 503.", ""},
+            {"memory", SizeKey{&s.memory, 1 * MiB, 64 * GiB},
+             "Maximum size of all requests that are being received or submitted. Further ones get status 503. One "
+             "message is limited by submit.message_size.",
+             ""},
+        }};
+}
+
+} // namespace config

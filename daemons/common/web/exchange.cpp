@@ -1,0 +1,57 @@
+#include "daemons/common/web/exchange.h"
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace web {
+
+void Exchange::respond(Response response) {
+    if (gone_ || answered_) return;
+    response_ = std::move(response);
+    answered_ = ended_ = true;
+    if (wakers_.answered) wakers_.answered();
+}
+
+void Exchange::begin_stream(Response head) {
+    if (gone_ || answered_) return;
+    response_ = std::move(head);
+    answered_ = streams_ = true;
+    if (wakers_.answered) wakers_.answered();
+}
+
+void Exchange::write(std::string_view text) {
+    if (gone_ || ended_) return;
+    if (response_.body.size() - taken_ + text.size() > most_unread) {
+        ended_ = true;
+        if (wakers_.cut) wakers_.cut();
+        return;
+    }
+    response_.body += text;
+    if (wakers_.answered) wakers_.answered();
+}
+
+void Exchange::end() {
+    if (gone_ || ended_) return;
+    ended_ = true;
+    if (wakers_.answered) wakers_.answered();
+}
+
+std::size_t Exchange::take(char* into, std::size_t size) {
+    const auto n = std::min(size, response_.body.size() - taken_);
+    std::memcpy(into, response_.body.data() + taken_, n);
+    taken_ += n;
+    if (taken_ == response_.body.size()) {
+        response_.body.clear();
+        taken_ = 0;
+    }
+    return n;
+}
+
+void Exchange::leave(bool complete) {
+    gone_ = true;
+    wakers_ = {};
+    const auto left = std::exchange(left_, nullptr);
+    if (left && !complete) left();
+}
+
+} // namespace web

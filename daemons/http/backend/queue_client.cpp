@@ -1,0 +1,162 @@
+#include "daemons/http/backend/queue_client.h"
+#include "daemons/common/ipc/json_lines.h"
+#include <algorithm>
+#include <utility>
+
+namespace http {
+
+using namespace std::chrono_literals;
+using namespace proto::relayed_control;
+using nlohmann::json;
+
+namespace {
+
+QueueClient::Failure unavailable(std::string text) { return {"unavailable", std::move(text)}; }
+
+constexpr auto look_interval = 500ms;
+
+} // namespace
+
+class QueueClient::Connection {
+public:
+    explicit Connection(QueueClient& owner)
+        : owner_(owner),
+          patience_(owner.deadlines_, [this] { give_up(unavailable("The queue-manager does not answer.")); }),
+          connector_(
+              owner.context_.loop, owner.context_.log, owner.context_.run_directory + "/private/queue-manager",
+              conversation, owner.context_.identity,
+              {.on_message = [this](Message&& message) { take(std::move(message)); },
+               .on_up = [this] { owner_.assign(); },
+               .on_down =
+                   [this](const std::string&) {
+                       end(unavailable("The queue-manager ended before it had answered: it may have carried out the "
+                                       "request, completely or in part."));
+                   }}) {}
+    Connection(const Connection&) = delete;
+    bool usable() const { return connector_.up() && !job_; }
+    bool busy() const { return job_.has_value(); }
+
+    void start(Job job) {
+        job_.emplace(std::move(job));
+        text_.clear();
+        size_ = 0;
+        lines_.clear();
+        wait();
+        const auto sent = connector_.send(Request{job_->principal.uid, job_->principal.name, std::move(job_->body)});
+        if (sent == ipc::SendResult::too_long) end(Failure{"bad-request", "The request is too long."});
+        if (sent == ipc::SendResult::not_open) end(unavailable("The queue-manager is not running."));
+    }
+
+private:
+    void wait() { patience_.set(common::Loop::now().monotonic + job_->within); }
+
+    void take(Message&& message) {
+        auto* piece = std::get_if<Lines>(&message);
+        if (!piece || !job_) return connector_.fail("an answer that was not asked for");
+        wait();
+        text_ += piece->text;
+        size_ += piece->text.size();
+        std::size_t at = 0;
+        for (auto newline = text_.find('\n'); newline != text_.npos && job_; newline = text_.find('\n', at)) {
+            auto line = json::parse(text_.begin() + static_cast<std::ptrdiff_t>(at),
+                                    text_.begin() + static_cast<std::ptrdiff_t>(newline), nullptr, false);
+            at = newline + 1;
+            if (!line.is_object()) return connector_.fail("an answer that is not valid");
+            if (line.contains("done")) {
+                if (!line.contains("error")) return end_well();
+                return end(Failure{line.value("code", ""), line.value("error", "")});
+            }
+            if (job_->on_line)
+                job_->on_line(std::move(line));
+            else
+                lines_.push_back(std::move(line));
+        }
+        text_.erase(0, at);
+        if (size_ > largest_answer && !job_->on_line)
+            give_up(Failure{"too-large", "The answer is too large: ask for less at once."});
+    }
+
+    void give_up(Failure why) {
+        end(std::move(why));
+        connector_.fail("given up"); // what still comes belongs to nobody
+    }
+    void end_well() { finish({std::move(lines_), {}}); }
+    void end(Failure why) {
+        if (job_) finish({{}, std::move(why)});
+    }
+    void finish(Answer answer) {
+        patience_.clear();
+        text_.clear();
+        auto job = std::move(*std::exchange(job_, {}));
+        owner_.finish(job, std::move(answer));
+        owner_.assign();
+    }
+
+    QueueClient& owner_;
+    std::optional<Job> job_;
+    std::string text_;
+    std::size_t size_ = 0;
+    std::vector<json> lines_;
+    common::Deadline patience_;
+    ipc::Connector<Message> connector_;
+};
+
+QueueClient::QueueClient(common::DaemonContext& context)
+    : context_(context), deadlines_(context.loop), expiry_(context.loop, [this] { expire(); }) {}
+
+QueueClient::~QueueClient() = default;
+
+void QueueClient::ask(const Principal& principal, json request, Done done, OnLine on_line, smtp::Duration within) {
+    request["version"] = ipc::json_version;
+    ++open_;
+    Job job{.body = request.dump(-1, ' ', false, json::error_handler_t::replace),
+            .principal = principal,
+            .done = std::move(done),
+            .on_line = std::move(on_line),
+            .within = within,
+            .asked = common::Loop::now().monotonic};
+    const auto refuse = [&](Failure why) {
+        context_.loop.defer([this, job = std::make_shared<Job>(std::move(job)), why = std::move(why)]() mutable {
+            finish(*job, {{}, std::move(why)});
+        });
+    };
+    if (job.body.size() > longest_request) return refuse({"bad-request", "The request is too long."});
+    if (waiting_.size() >= most_waiting) return refuse(unavailable("Too many requests are being answered."));
+    waiting_.push_back(std::move(job));
+    assign();
+}
+
+void QueueClient::assign() {
+    while (!waiting_.empty()) {
+        const auto idle = std::ranges::find_if(connections_, [](const auto& each) { return each->usable(); });
+        if (idle == connections_.end()) break;
+        auto job = std::move(waiting_.front());
+        waiting_.pop_front();
+        (*idle)->start(std::move(job));
+    }
+    if (waiting_.empty()) return;
+    const auto busy =
+        static_cast<std::size_t>(std::ranges::count_if(connections_, [](const auto& each) { return each->busy(); }));
+    if (busy == connections_.size() && busy < most_connections)
+        connections_.push_back(std::make_unique<Connection>(*this));
+    if (!expiry_.armed()) expiry_.start(look_interval);
+}
+
+// Those that have waited for a connection for too long.
+void QueueClient::expire() {
+    constexpr auto longest_wait = 5s;
+    const auto now = common::Loop::now().monotonic;
+    while (!waiting_.empty() && now - waiting_.front().asked > longest_wait) {
+        auto job = std::move(waiting_.front());
+        waiting_.pop_front();
+        finish(job, {{}, unavailable("The queue-manager is not running, or too busy.")});
+    }
+    if (!waiting_.empty()) expiry_.start(look_interval);
+}
+
+void QueueClient::finish(Job& job, Answer answer) {
+    --open_;
+    job.done(std::move(answer));
+}
+
+} // namespace http

@@ -1,0 +1,68 @@
+// Asks the queue-manager on behalf of clients (proto/relayed_control.h): some connections, each with one request at a
+// time; further requests wait for a while. Answers are kept whole and are limited. Knows no operations.
+#pragma once
+#include "daemons/common/ipc/connector.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/proto/relayed_control.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/http/requests/call.h"
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace http {
+
+class QueueClient {
+public:
+    static constexpr std::size_t most_connections = 16, most_waiting = 500, largest_answer = 64 << 20;
+    static constexpr smtp::Duration patience = std::chrono::seconds(30); // for the next part of an answer
+
+    struct Failure {
+        std::string code, text; // of proto/control.h; "unavailable": no answer, "too-large"
+    };
+    struct Answer {
+        std::vector<nlohmann::json> lines;
+        std::optional<Failure> failure;
+    };
+    using Done = std::function<void(Answer)>;
+    using OnLine = std::function<void(nlohmann::json)>;
+
+    explicit QueueClient(common::DaemonContext& context);
+    ~QueueClient();
+    QueueClient(const QueueClient&) = delete;
+    QueueClient& operator=(const QueueClient&) = delete;
+
+    // `done` is called once, later, unless this is destroyed before. With `on_line` the lines go there instead of into
+    // the answer.
+    void ask(const Principal& principal, nlohmann::json request, Done done, OnLine on_line = {},
+             smtp::Duration within = patience);
+    std::size_t open() const { return open_; }
+
+private:
+    struct Job {
+        std::string body;
+        Principal principal;
+        Done done;
+        OnLine on_line;
+        smtp::Duration within;
+        smtp::Monotonic asked;
+    };
+    class Connection;
+    void assign();
+    void finish(Job& job, Answer answer);
+    void expire();
+
+    common::DaemonContext& context_;
+    common::LoopDeadlines deadlines_;
+    std::deque<Job> waiting_;
+    std::list<std::unique_ptr<Connection>> connections_;
+    std::size_t open_ = 0;
+    common::Timer expiry_;
+};
+
+} // namespace http

@@ -1,0 +1,157 @@
+#include "daemons/http/backend/submission_client.h"
+#include <algorithm>
+#include <optional>
+#include <sysexits.h>
+#include <utility>
+
+namespace http {
+
+using namespace std::chrono_literals;
+using namespace proto::relayed_submission;
+namespace submit = proto::submit;
+
+namespace {
+
+constexpr auto look_interval = 500ms;
+
+Outcome unavailable(std::string text) {
+    Outcome outcome;
+    outcome.status = EX_TEMPFAIL;
+    outcome.text = std::move(text);
+    outcome.cause = Cause::unavailable;
+    return outcome;
+}
+
+} // namespace
+
+class SubmissionClient::Connection {
+public:
+    explicit Connection(SubmissionClient& owner)
+        : owner_(owner), patience_(owner.deadlines_, [this] { connector_.fail("no answer"); }),
+          connector_(owner.context_.loop, owner.context_.log, owner.context_.run_directory + "/private/pickup",
+                     conversation, owner.context_.identity,
+                     {.on_message = [this](Message&& message) { take(std::move(message)); },
+                      .on_up = [this] { owner_.assign(); },
+                      .on_down =
+                          [this](const std::string&) {
+                              if (job_)
+                                  finish(unavailable("The connection to pickup was lost: the message may have been "
+                                                     "accepted. Try again with the same Idempotency-Key."));
+                          },
+                      .on_drained = [this] { send_more(); }}) {}
+    Connection(const Connection&) = delete;
+    bool usable() const { return connector_.up() && !job_; }
+    bool busy() const { return job_.has_value(); }
+
+    void start(Job job) {
+        job_.emplace(std::move(job));
+        sent_ = recipient_ = 0;
+        ended_ = false;
+        patience_.set(common::Loop::now().monotonic + patience);
+        auto& message = job_->message;
+        submit::Begin begin;
+        begin.sender = message.sender;
+        begin.recipients = next_recipients();
+        bool fits = connector_.send(message.source) == ipc::SendResult::yes;
+        fits = fits && connector_.send(begin) == ipc::SendResult::yes;
+        if (fits && !message.requests.empty())
+            fits = connector_.send(submit::Requests{message.requests}) == ipc::SendResult::yes;
+        while (fits && recipient_ < message.recipients.size())
+            fits = connector_.send(submit::Recipients{next_recipients()}) == ipc::SendResult::yes;
+        if (!fits) return connector_.fail("a message that cannot be passed on");
+        send_more();
+    }
+
+private:
+    std::vector<submit::Recipient> next_recipients() {
+        std::vector<submit::Recipient> out;
+        const auto& all = job_->message.recipients;
+        for (std::size_t size = 0; recipient_ < all.size() && size < submit::largest_content; ++recipient_) {
+            size += all[recipient_].size() + 16;
+            out.push_back({.list = all[recipient_], .orcpt = {}, .notify = 0});
+        }
+        return out;
+    }
+    void send_more() {
+        if (!job_ || ended_) return;
+        const std::string_view content = job_->message.content;
+        while (sent_ < content.size() && !connector_.congested()) {
+            const auto piece = content.substr(sent_, submit::largest_content);
+            if (connector_.send(submit::Content{std::string(piece)}) != ipc::SendResult::yes) return;
+            sent_ += piece.size();
+        }
+        if (sent_ < content.size()) return;
+        ended_ = true;
+        static_cast<void>(connector_.send(submit::End{}));
+    }
+    void take(Message&& message) {
+        auto* outcome = std::get_if<Outcome>(&message);
+        if (!outcome || !job_) return connector_.fail("an answer that was not asked for");
+        finish(std::move(*outcome));
+    }
+    void finish(Outcome outcome) {
+        patience_.clear();
+        const bool all_sent = ended_;
+        auto job = std::move(*std::exchange(job_, {}));
+        if (!all_sent) connector_.fail("refused before its end"); // the rest of it must not begin the next one
+        owner_.finish(job, std::move(outcome));
+        owner_.assign();
+    }
+
+    SubmissionClient& owner_;
+    std::optional<Job> job_;
+    std::size_t sent_ = 0, recipient_ = 0;
+    bool ended_ = false;
+    common::Deadline patience_;
+    ipc::Connector<Message> connector_;
+};
+
+SubmissionClient::SubmissionClient(common::DaemonContext& context)
+    : context_(context), deadlines_(context.loop), expiry_(context.loop, [this] { expire(); }) {}
+
+SubmissionClient::~SubmissionClient() = default;
+
+void SubmissionClient::submit(NewMessage message, Done done) {
+    ++open_;
+    Job job{std::move(message), std::move(done), common::Loop::now().monotonic};
+    if (waiting_.size() >= most_waiting)
+        return context_.loop.defer([this, job = std::make_shared<Job>(std::move(job))] {
+            finish(*job, unavailable("Too many messages are being submitted."));
+        });
+    waiting_.push_back(std::move(job));
+    assign();
+}
+
+void SubmissionClient::assign() {
+    while (!waiting_.empty()) {
+        const auto idle = std::ranges::find_if(connections_, [](const auto& each) { return each->usable(); });
+        if (idle == connections_.end()) break;
+        auto job = std::move(waiting_.front());
+        waiting_.pop_front();
+        (*idle)->start(std::move(job));
+    }
+    if (waiting_.empty()) return;
+    const auto busy =
+        static_cast<std::size_t>(std::ranges::count_if(connections_, [](const auto& each) { return each->busy(); }));
+    if (busy == connections_.size() && busy < most_connections)
+        connections_.push_back(std::make_unique<Connection>(*this));
+    if (!expiry_.armed()) expiry_.start(look_interval);
+}
+
+void SubmissionClient::expire() {
+    constexpr auto longest_wait = 10s;
+    const auto now = common::Loop::now().monotonic;
+    while (!waiting_.empty() && now - waiting_.front().asked > longest_wait) {
+        auto job = std::move(waiting_.front());
+        waiting_.pop_front();
+        finish(job, unavailable("No mail is accepted: pickup is not running, or too busy."));
+    }
+    if (!waiting_.empty()) expiry_.start(look_interval);
+}
+
+void SubmissionClient::finish(Job& job, Outcome outcome) {
+    --open_;
+    job.done(std::move(outcome));
+}
+
+} // namespace http

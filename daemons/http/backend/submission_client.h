@@ -1,0 +1,60 @@
+// Submits messages to pickup (proto/relayed_submission.h): some connections, each with one message at a time; further
+// ones wait for a while. Knows no HTTP.
+#pragma once
+#include "daemons/common/ipc/connector.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/proto/relayed_submission.h"
+#include "daemons/common/runtime/timer.h"
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+namespace http {
+
+struct NewMessage {
+    proto::relayed_submission::Source source;
+    std::string sender;                  // "": the null one
+    std::vector<std::string> recipients; // addresses that are valid
+    std::string requests;                // header fields for this system, with line ends
+    std::string content;
+};
+
+class SubmissionClient {
+public:
+    static constexpr std::size_t most_connections = 64, most_waiting = 2000;
+    static constexpr smtp::Duration patience = std::chrono::minutes(5);
+
+    using Outcome = proto::relayed_submission::Outcome;
+    using Done = std::function<void(Outcome)>;
+
+    explicit SubmissionClient(common::DaemonContext& context);
+    ~SubmissionClient();
+    SubmissionClient(const SubmissionClient&) = delete;
+    SubmissionClient& operator=(const SubmissionClient&) = delete;
+
+    // `done` is called once, later, unless this is destroyed before.
+    void submit(NewMessage message, Done done);
+    std::size_t open() const { return open_; }
+
+private:
+    struct Job {
+        NewMessage message;
+        Done done;
+        smtp::Monotonic asked;
+    };
+    class Connection;
+    void assign();
+    void finish(Job& job, Outcome outcome);
+    void expire();
+
+    common::DaemonContext& context_;
+    common::LoopDeadlines deadlines_;
+    std::deque<Job> waiting_;
+    std::list<std::unique_ptr<Connection>> connections_;
+    std::size_t open_ = 0;
+    common::Timer expiry_;
+};
+
+} // namespace http

@@ -1,0 +1,123 @@
+#include "daemons/http/endpoints/messages.h"
+#include "daemons/common/proto/control.h"
+#include "daemons/http/endpoints/answers.h"
+#include "daemons/http/requests/times.h"
+#include <charconv>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace http {
+
+using nlohmann::json;
+using tokens::Scope;
+namespace op = proto::control::op;
+
+namespace {
+
+constexpr std::uint64_t default_limit = 100, largest_limit = 1000;
+
+std::optional<std::uint64_t> limit_of(const web::Request& request) {
+    const auto text = request.parameter("limit");
+    if (text.empty()) return default_limit;
+    std::uint64_t limit = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+    if (error != std::errc{} || rest != text.data() + text.size() || limit == 0 || limit > largest_limit) return {};
+    return limit;
+}
+
+// One more than is asked for shows whether there are more.
+void list(Services& services, const std::shared_ptr<Call>& call) {
+    const auto limit = limit_of(call->request());
+    if (!limit)
+        return call->respond(
+            Problem{400, "invalid-request", fmt::format("limit: expected a number from 1 to {}.", largest_limit)});
+    json request = {{"op", op::messages}, {"limit", *limit + 1}};
+    for (const auto& [name, value] : call->request().parameters)
+        if (name == "filter") request["filter"].push_back(value);
+    if (const auto after = call->parameter("after"); !after.empty()) request["after_id"] = after;
+    if (const auto sort = call->parameter("sort"); !sort.empty()) request["sort"] = sort;
+    services.queue.ask(call->caller().principal, std::move(request),
+                       [call, limit = *limit](QueueClient::Answer answer) {
+                           if (answer.failure) return call->respond(problem_of(*answer.failure));
+                           std::string next;
+                           if (answer.lines.size() > limit) {
+                               answer.lines.resize(limit);
+                               next = answer.lines.back().value("id", "");
+                           }
+                           for (auto& line : answer.lines) show_times(line);
+                           call->respond(list_response(call->request(), "messages", std::move(answer.lines), next));
+                       });
+}
+
+void show(Services& services, const std::shared_ptr<Call>& call) {
+    services.queue.ask(call->caller().principal, {{"op", op::message}, {"id", call->value(0)}},
+                       [call](QueueClient::Answer answer) {
+                           if (answer.failure) return call->respond(problem_of(*answer.failure));
+                           if (answer.lines.empty())
+                               return call->respond(Problem{404, "not-found", "There is no such message."});
+                           show_times(answer.lines.front());
+                           call->respond(json_response(200, answer.lines.front()));
+                       });
+}
+
+void explain(Services& services, const std::shared_ptr<Call>& call) {
+    services.queue.ask(call->caller().principal, {{"op", op::explain}, {"id", call->value(0)}},
+                       [call](QueueClient::Answer answer) {
+                           if (answer.failure) return call->respond(problem_of(*answer.failure));
+                           for (auto& line : answer.lines) show_times(line);
+                           call->respond(list_response(call->request(), "recipients", std::move(answer.lines)));
+                       });
+}
+
+// What is being delivered cannot be called back: it may still arrive.
+void remove(Services& services, const std::shared_ptr<Call>& call) {
+    const auto report = call->parameter("report"), why = call->parameter("why");
+    if (!report.empty() && report != "true" && report != "false")
+        return call->respond(Problem{400, "invalid-request", "report: expected true or false."});
+    json request = {{"op", report == "true" ? op::expire : op::remove},
+                    {"ids", {call->value(0)}},
+                    {"reason", why.empty() ? "removed over HTTP" : std::string(why)}};
+    services.queue.ask(call->caller().principal, std::move(request), [call](const QueueClient::Answer& answer) {
+        if (answer.failure) return call->respond(problem_of(*answer.failure));
+        const auto counts = answer.lines.empty() ? json::object() : answer.lines.front();
+        const auto count = [&](const char* name) { return counts.value(name, std::uint64_t{0}); };
+        if (count("matched") == 0) return call->respond(Problem{404, "not-found", "There is no such message."});
+        if (count("in_flight") > 0)
+            return call->respond(Problem{409, "in-delivery",
+                                         "The message is being delivered: it may still arrive. What is not delivered "
+                                         "by this attempt is removed."});
+        if (count("changed") == 0)
+            return call->respond(Problem{409, "already", "The message is being removed, or is gone."});
+        call->respond(json_response(200, {{"id", call->value(0)}, {"removed", true}}));
+    });
+}
+
+} // namespace
+
+void add_messages(Router& router, Services& services) {
+    const auto add = [&](std::string_view method, std::string_view path, Scope scope, std::string_view summary,
+                         std::vector<Parameter> parameters, std::vector<unsigned> statuses, auto answer) {
+        router.add({.method = method,
+                    .path = path,
+                    .scope = scope,
+                    .summary = summary,
+                    .parameters = std::move(parameters),
+                    .accepts = {},
+                    .statuses = std::move(statuses),
+                    .handle = [&services, answer](const std::shared_ptr<Call>& call) { answer(services, call); }});
+    };
+    add("GET", "/v1/messages", Scope::read, "List queued messages",
+        {{"filter", "Words that select messages, as in postrider-message(8); may be repeated"},
+         {"limit", "Maximum number of messages: 100 by default, at most 1000"},
+         {"after", "Continue after this message: \"next\" of the previous answer"},
+         {"sort", "oldest, newest, largest or next"}},
+        {200, 400, 404, 503}, list);
+    add("GET", "/v1/messages/{id}", Scope::read, "Show a message", {}, {200, 404, 503}, show);
+    add("GET", "/v1/messages/{id}/explain", Scope::read, "Explain what a message waits for", {}, {200, 404, 503},
+        explain);
+    add("DELETE", "/v1/messages/{id}", Scope::remove, "Remove a message",
+        {{"report", "true: it expires, and its sender gets a report"}, {"why", "Reason, kept in the journal"}},
+        {200, 400, 404, 409, 503}, remove);
+}
+
+} // namespace http

@@ -1,0 +1,21 @@
+// What the endpoints use: the clients of other daemons, and settings. Outlives them.
+#pragma once
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/http/backend/queue_client.h"
+#include "daemons/http/backend/submission_client.h"
+#include <cstdint>
+#include <string>
+
+namespace http {
+
+struct Services {
+    common::Loop& loop;
+    common::Log& log;
+    QueueClient& queue;
+    SubmissionClient& submissions;
+    std::uint64_t message_size = 0; // submit.message_size
+    std::uint32_t recipients = 0;   // submit.recipients
+};
+
+} // namespace http

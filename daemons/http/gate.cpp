@@ -1,0 +1,103 @@
+#include "daemons/http/gate.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/tokens/token_file.h"
+#include <cstring>
+#include <fmt/format.h>
+
+namespace http {
+
+using namespace std::chrono_literals;
+using tokens::Scope;
+using tokens::Token;
+
+namespace {
+
+constexpr std::string_view scheme = "Bearer ";
+
+Denial forbidden(Scope scope) {
+    return {{403, "missing-scope",
+             fmt::format("The token does not have the scope \"{}\", which this needs.", tokens::name_of(scope))}};
+}
+
+Denial unauthorized() {
+    return {{401, "no-token",
+             "A token is needed, in the header field Authorization: Bearer prt_…; \"postrider token add\" makes one."}};
+}
+
+} // namespace
+
+Gate::Gate(common::Log& log, const std::string& directory, ReportProblem report_problem)
+    : log_(log), report_problem_(std::move(report_problem)), file_(directory + "/" + std::string(tokens::file_name)) {}
+
+// Tokens that cannot be read are not replaced: an error in the file locks out nobody, and lets nobody in.
+void Gate::refresh(smtp::Now now) {
+    using Change = common::WatchedFile::Change;
+    auto change = file_.check(now);
+    if (change == Change::none) return;
+    if (change == Change::failed && file_.missing()) {
+        tokens_.clear();
+        return report_problem_("");
+    }
+    if (change == Change::changed) {
+        const auto text = common::read_bounded(file_.path(), tokens::largest_file);
+        auto read = text ? tokens::parse(*text) : std::unexpected(std::string(std::strerror(text.error())));
+        if (read) {
+            tokens_ = *std::move(read);
+            file_.clear_problem();
+            log_.info("tokens: {} in force", tokens_.size());
+            return report_problem_("");
+        }
+        change = file_.failed(read.error());
+    }
+    if (change != Change::failed) return;
+    log_.error("{}: {}; the previous tokens stay in force", file_.path(), file_.problem());
+    report_problem_(fmt::format("{}: {}", file_.path(), file_.problem()));
+}
+
+std::expected<Caller, Denial> Gate::identify(const web::Request& request, Scope scope, smtp::Now now) {
+    refresh(now);
+    if (!request.has_header("authorization")) {
+        if (!request.client.user || !operators_.includes(*request.client.user)) return std::unexpected(unauthorized());
+        const auto uid = request.client.user->uid;
+        Caller caller{
+            .principal = {uid, {}}, .scopes = {}, .submitter = fmt::format("uid:{}", uid), .sender_domains = {}};
+        for (auto each : {Scope::read, Scope::read_content, Scope::submit, Scope::operate, Scope::remove,
+                          Scope::suppress, Scope::admin})
+            caller.scopes.add(each);
+        if (!caller.scopes.has(scope)) return std::unexpected(forbidden(scope));
+        return caller;
+    }
+    const auto field = request.header("authorization");
+    if (!field.starts_with(scheme)) return std::unexpected(failed(request, "not a bearer token"));
+    const auto token = check_token(request, field.substr(scheme.size()), now);
+    if (!token) return std::unexpected(token.error());
+    const auto& found = **token;
+    if (!found.scopes.has(scope)) return std::unexpected(forbidden(scope));
+    if (!rates_.take(found.name, found.rate, 1s, now.monotonic))
+        return std::unexpected(Denial{
+            {429, "too-many-requests", fmt::format("This token may send {} requests per second.", found.rate), 1}});
+    return Caller{.principal = {0, "token " + found.name},
+                  .scopes = found.scopes,
+                  .submitter = found.submitter,
+                  .sender_domains = found.sender_domains};
+}
+
+std::expected<const Token*, Denial> Gate::check_token(const web::Request& request, std::string_view secret,
+                                                      smtp::Now now) {
+    if (secret.size() > tokens::longest_secret) return std::unexpected(failed(request, "unknown token"));
+    const auto* token = tokens::find(tokens_, secret);
+    if (!token) return std::unexpected(failed(request, "unknown token"));
+    if (token->expires && *token->expires <= now.wall)
+        return std::unexpected(failed(request, fmt::format("token {} has expired", token->name)));
+    if (!token->networks.empty() &&
+        (!request.client.address || !common::contains(token->networks, *request.client.address)))
+        return std::unexpected(failed(request, fmt::format("token {} is not for this network", token->name)));
+    return token;
+}
+
+Denial Gate::failed(const web::Request& request, std::string_view why) {
+    log_.warning("unknown[{}]: HTTP token authentication failed: {}", request.client.text(), why);
+    return {{401, "invalid-token", "The token is not valid here."}, true};
+}
+
+} // namespace http

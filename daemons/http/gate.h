@@ -1,0 +1,58 @@
+// Who may come in: checks host and origin of a request, identifies its caller by token or, on the socket, by user, and
+// limits the rate of each token. Failures are logged in a line that fail2ban's filter finds. Knows no routes.
+#pragma once
+#include "daemons/common/ipc/operators.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/watched_file.h"
+#include "daemons/common/submission/rate_limits.h"
+#include "daemons/common/tokens/token.h"
+#include "daemons/common/web/message.h"
+#include "daemons/http/requests/call.h"
+#include "daemons/http/requests/host_check.h"
+#include <expected>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace http {
+
+struct Denial {
+    Problem problem;
+    bool delayed = false; // the answer is to be delayed: a token was guessed
+};
+
+class Gate {
+public:
+    using ReportProblem = std::function<void(std::string_view)>;
+
+    // `directory`: of the file of tokens.
+    Gate(common::Log& log, const std::string& directory, ReportProblem report_problem);
+    void configure(common::Operators operators, HostNames names) {
+        operators_ = std::move(operators);
+        names_ = std::move(names);
+    }
+
+    std::optional<Problem> check_origin(const web::Request& request) const {
+        return http::check_origin(request, names_);
+    }
+    // Of a request for a route that needs `scope`.
+    std::expected<Caller, Denial> identify(const web::Request& request, tokens::Scope scope, smtp::Now now);
+
+private:
+    void refresh(smtp::Now now);
+    std::expected<const tokens::Token*, Denial> check_token(const web::Request& request, std::string_view secret,
+                                                            smtp::Now now);
+    Denial failed(const web::Request& request, std::string_view why);
+
+    common::Log& log_;
+    ReportProblem report_problem_;
+    common::WatchedFile file_;
+    std::vector<tokens::Token> tokens_;
+    common::Operators operators_;
+    HostNames names_;
+    common::RateLimiter rates_;
+};
+
+} // namespace http

@@ -1,0 +1,148 @@
+#include "daemons/http/http.h"
+#include "daemons/common/config/config.h"
+#include "daemons/http/endpoints/health.h"
+#include "daemons/http/endpoints/messages.h"
+#include "daemons/http/endpoints/queue_views.h"
+#include "daemons/http/endpoints/submissions.h"
+#include "daemons/http/requests/submission.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace http {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto guess_delay = 1s;
+constexpr std::uint64_t largest_json = 1 << 20;
+
+std::string_view code_of(unsigned status) {
+    if (status == 413 || status == 414) return "too-large";
+    return status == 503 || status == 429 ? "busy" : "invalid-request";
+}
+
+} // namespace
+
+spool::Result<std::unique_ptr<Http>> Http::create(common::DaemonContext& context, common::DaemonConfig daemon_config) {
+    auto self = std::make_unique<Http>(context, daemon_config.config);
+    self->reconfigure(std::move(daemon_config));
+    return self;
+}
+
+Http::Http(common::DaemonContext& context, const config::Config& config)
+    : context_(context), problems_(context.report_problem), memory_(config.http.memory),
+      gate_(context.log, config::Http::directory(config.spool.directory), problems_.reporter("tokens")),
+      queue_(context), submissions_(context),
+      services_{.loop = context.loop, .log = context.log, .queue = queue_, .submissions = submissions_},
+      stop_check_(context.loop, [this] { check_stopped(); }) {
+    add_health(router_, services_);
+    add_queue_views(router_, services_);
+    add_messages(router_, services_);
+    add_submissions(router_, services_);
+}
+
+void Http::reconfigure(common::DaemonConfig daemon_config) {
+    const auto& config = daemon_config.config;
+    HostNames names;
+    for (const auto& name : config.http.names) names.names.push_back(smtp::lowered(name));
+    names.names.push_back(smtp::lowered(config.mta.hostname));
+    for (const auto& endpoint : config.http.listen) names.names.push_back(endpoint.address.to_string());
+    gate_.configure(daemon_config.operators, std::move(names));
+    memory_.set_limit(config.http.memory);
+    services_.message_size = config.submit.message_size;
+    services_.recipients = config.submit.recipients;
+    serve(std::move(daemon_config.listeners), config.http);
+}
+
+// What is already served continues unchanged.
+void Http::serve(std::vector<common::InheritedListener> handed, const config::Http& settings) {
+    auto former = std::exchange(servers_, {});
+    std::string missing;
+    const auto open = [&](std::string_view name, const std::string& address) {
+        if (auto old = former.extract(address)) return static_cast<void>(servers_.insert(std::move(old)));
+        const auto socket = std::ranges::find_if(
+            handed, [&](const auto& each) { return each.name == name && (name == "http" || each.address == address); });
+        std::string problem = "there is no socket";
+        if (socket != handed.end()) {
+            auto server = web::Server::open(context_.loop, std::move(socket->fd), *this, memory_,
+                                            {.connections = settings.connections});
+            if (server) return static_cast<void>(servers_[address] = *std::move(server));
+            problem = server.error().what;
+        }
+        context_.log.error("the API is not served at {}: {}", address, problem);
+        missing += (missing.empty() ? "" : ", ") + address;
+    };
+    open("http", "run/http.sock");
+    for (const auto& endpoint : settings.listen) open("api", endpoint.to_string());
+    context_.loop.defer([this, missing] { // reported before we are ready, it would not be kept
+        problems_.set("listen", missing.empty() ? "" : "http: nothing is served at " + missing + "; the log says why");
+    });
+}
+
+std::expected<std::uint64_t, web::Rejection> Http::begin(const web::Request& request) {
+    const auto denied = [](const Problem& problem, smtp::Duration delay = {}) {
+        return std::unexpected(web::Rejection{response_to(problem), delay});
+    };
+    if (const auto wrong = gate_.check_origin(request)) return denied(*wrong);
+    const auto match = router_.find(request);
+    if (!match && match.error().empty())
+        return denied({404, "not-found", fmt::format("There is no \"{}\".", smtp::printable(request.path, 200))});
+    if (!match) {
+        auto response = response_to(Problem{405, "method-not-allowed", "This path does not have this method."});
+        response.headers.emplace_back("Allow", fmt::format("{}", fmt::join(match.error(), ", ")));
+        return std::unexpected(web::Rejection{std::move(response)});
+    }
+    const auto& route = *match->route;
+    if (route.scope) {
+        const auto caller = gate_.identify(request, *route.scope, common::Loop::now());
+        if (!caller)
+            return denied(caller.error().problem,
+                          caller.error().delayed ? smtp::Duration(guess_delay) : smtp::Duration{});
+    }
+    const auto type = media_type(request.header("content-type"));
+    if (!route.accepts.empty() && std::ranges::find(route.accepts, type) == route.accepts.end())
+        return denied(
+            {415, "unsupported-type", fmt::format("Content-Type: expected {}.", fmt::join(route.accepts, " or "))});
+    return body_limit(route, request);
+}
+
+std::uint64_t Http::body_limit(const Route& route, const web::Request& request) const {
+    if (route.accepts.empty()) return 0;
+    if (route.path != "/v1/messages") return largest_json;
+    if (media_type(request.header("content-type")) == rfc822_type) return services_.message_size;
+    return 2 * services_.message_size + largest_json; // escapes and Base64
+}
+
+// Identified again: the token may have been removed while the body came.
+void Http::handle(std::shared_ptr<web::Exchange> exchange) {
+    const auto match = router_.find(exchange->request());
+    if (!match) return exchange->respond(reject(404, "There is no such path."));
+    Caller caller;
+    if (match->route->scope) {
+        auto known = gate_.identify(exchange->request(), *match->route->scope, common::Loop::now());
+        if (!known) return exchange->respond(response_to(known.error().problem));
+        caller = *std::move(known);
+    }
+    match->route->handle(std::make_shared<Call>(std::move(exchange), match->values, std::move(caller)));
+}
+
+web::Response Http::reject(unsigned status, std::string_view why) {
+    return response_to({status, code_of(status), std::string(why) + ".", status == 503 || status == 429 ? 5U : 0U});
+}
+
+void Http::stop(smtp::Duration, std::function<void()> done) {
+    stopped_ = std::move(done);
+    for (auto& [address, server] : servers_) server->close();
+    check_stopped();
+}
+
+void Http::check_stopped() {
+    if (submissions_.open() > 0 || queue_.open() > 0) return stop_check_.start(20ms);
+    servers_.clear();
+    if (auto done = std::exchange(stopped_, nullptr)) done();
+}
+
+} // namespace http

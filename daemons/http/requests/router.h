@@ -1,0 +1,50 @@
+// The table of what the API does: verb and path, the scope it needs, and who answers. Paths have variables, "{id}". The
+// description for programs (openapi.h) is made from the same table. Pure.
+#pragma once
+#include "daemons/common/tokens/token.h"
+#include "daemons/common/web/message.h"
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace http {
+
+class Call;
+
+struct Parameter {
+    std::string_view name, meaning;
+};
+
+struct Route {
+    std::string_view method, path;              // "GET", "/v1/messages/{id}"
+    std::optional<tokens::Scope> scope;         // nothing: needs no token
+    std::string_view summary;                   // "Show a message"
+    std::vector<Parameter> parameters = {};     // of the query
+    std::vector<std::string_view> accepts = {}; // types of the body; empty: it has none
+    std::vector<unsigned> statuses = {};        // of answers, besides those of every route
+    std::function<void(std::shared_ptr<Call>)> handle = {};
+};
+
+struct Match {
+    const Route* route;
+    std::vector<std::string> values; // of the variables, in their order
+};
+
+class Router {
+public:
+    void add(Route route) { routes_.push_back(std::move(route)); }
+    const std::vector<Route>& routes() const { return routes_; }
+
+    // Without a match: the methods that the path has; none: there is no such path. HEAD is as GET.
+    std::expected<Match, std::vector<std::string_view>> find(const web::Request& request) const;
+
+private:
+    std::vector<Route> routes_;
+};
+
+} // namespace http

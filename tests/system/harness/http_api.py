@@ -1,0 +1,90 @@
+"""A client of the API over HTTP, as an application would have one."""
+import http.client
+import json
+import socket
+from types import SimpleNamespace
+from urllib.parse import urlencode
+
+from .watch import wait_until
+
+OWN = object()  # the token that was made last for this purpose
+
+
+class Api:
+    def __init__(self, mta):
+        self.mta, self.tokens = mta, {}
+        if "http" not in mta.config:
+            mta.config["http"] = {"listen": [f"{mta.address}:{mta.block.port()}"]}
+        self.host, port = mta.config["http"]["listen"][0].split(":")
+        self.port = int(port)
+
+    def allow(self, name, *options, valid=True):
+        """Makes a token, and waits until it is in force."""
+        token = self.mta.command("token", "add", name, *options).stdout.strip()
+        assert token.startswith("prt_"), token
+        self.tokens[name] = token
+        if valid:
+            wait_until(lambda: self.request("GET", "/v1/status", token=token).status != 401, 20, "the token to be in force")
+        return token
+
+    def request(self, method, path, body=None, token=OWN, type=None, headers=()):
+        if isinstance(body, dict):
+            body, type = json.dumps(body), "application/json"
+        fields = dict(headers)
+        if token is OWN:
+            token = next(iter(self.tokens.values()), None)
+        if token:
+            fields["Authorization"] = f"Bearer {token}"
+        if type:
+            fields["Content-Type"] = type
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        try:
+            connection.putrequest(method, path, skip_host="Host" in fields)
+            if body is not None:
+                body = body.encode() if isinstance(body, str) else body
+                fields["Content-Length"] = len(body)
+            elif method == "POST":
+                fields["Content-Length"] = 0
+            for name, value in fields.items():
+                connection.putheader(name, str(value))
+            connection.endheaders()
+            if body:
+                try:
+                    connection.send(body)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass  # answered before all of it was sent
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        kind = answer.headers.get_content_type()
+        return SimpleNamespace(status=answer.status, headers=answer.headers, body=text, type=kind,
+                               json=json.loads(text) if kind in ("application/json", "application/problem+json") else None)
+
+    def get(self, path, **options):
+        answer = self.request("GET", path, **options)
+        return answer.status, answer.body
+
+    def json(self, path, **options):
+        answer = self.request("GET", path, **options)
+        assert answer.status == 200, answer.body
+        return answer.json
+
+    def submit(self, content, sender, to, key=None, headers=(), **options):
+        query = urlencode([("from", sender)] + [("to", each) for each in ([to] if isinstance(to, str) else to)])
+        fields = dict(headers)
+        if key:
+            fields["Idempotency-Key"] = key
+        return self.request("POST", f"/v1/messages?{query}", content, type="message/rfc822", headers=fields, **options)
+
+    def raw(self, text):
+        """All that is said to these bytes until the connection is closed."""
+        with socket.create_connection((self.host, self.port), timeout=30) as s:
+            said = b""
+            try:
+                s.sendall(text.encode("latin-1") if isinstance(text, str) else text)
+                while piece := s.recv(65536):
+                    said += piece
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            return said
