@@ -37,6 +37,10 @@ decide::ExpansionSettings settings_of(std::shared_ptr<const config::Config> conf
     out.local_transport = rules.deliver;
     out.mailbox = addresses.virtual_mailbox.deliver;
     out.mailbox_user = addresses.virtual_mailbox.user;
+    for (const auto& command : config->commands) {
+        out.programs.push_back(command.name);
+        out.program_users.push_back(command.user);
+    }
     out.mailboxes = local.delivery.mailbox_command.empty() ? decide::Mailboxes::files : decide::Mailboxes::commands;
     out.default_user = rules.default_user;
     out.commands = permitted(rules.commands);

@@ -31,8 +31,8 @@ Result<std::unique_ptr<Local>> Local::create(common::DaemonContext& context, com
 
 Local::Local(common::DaemonContext& context, const config::Config& config, std::unique_ptr<spool::RealDisk> disk)
     : context_(context), threads_(config.queue.connections_local), disk_(std::move(disk)), messages_(*disk_),
-      settings_(
-          std::make_shared<Settings>(settings_of(config.local, config.mta, config.bounce, common::Loop::now().wall))),
+      settings_(std::make_shared<Settings>(
+          settings_of(config.local, config.commands, config.mta, config.bounce, common::Loop::now().wall))),
       next_number_(std::uint64_t{1} << 63), user_files_(context, unreaped_),
       queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager", conversation,
                      context.identity,
@@ -42,7 +42,7 @@ Local::Local(common::DaemonContext& context, const config::Config& config, std::
           context_.log.error("a message to the queue-manager is too long for a frame and was dropped");
       }) {
     common::size_thread_pool(threads_);
-    checks_.configure(config.local, config.addresses, config.tables);
+    checks_.configure(config.local, config.addresses, config.tables, config.commands);
 }
 
 // Jobs refer to this object: none may still be running.
@@ -52,8 +52,9 @@ Local::~Local() {
 
 void Local::reconfigure(common::DaemonConfig daemon_config) {
     const auto& config = daemon_config.config;
-    settings_ = std::make_shared<Settings>(settings_of(config.local, config.mta, config.bounce, settings_->born));
-    checks_.configure(config.local, config.addresses, config.tables);
+    settings_ = std::make_shared<Settings>(
+        settings_of(config.local, config.commands, config.mta, config.bounce, settings_->born));
+    checks_.configure(config.local, config.addresses, config.tables, config.commands);
     if (const auto wanted = config.queue.connections_local; wanted > threads_)
         context_.log.info("queue.connections_local = {}: more than {} deliveries at a time only after the "
                           "next start",

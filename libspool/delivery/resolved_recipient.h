@@ -30,7 +30,7 @@ struct ResolvedRecipient {
     std::string address;      // of an answer: only if changed
     std::string user;         // the delivery user. local: whose mailbox, or as whom; remote: of a mailbox elsewhere
     std::string target;       // local: where it goes for that user: "" their mailbox, "|command", "/file",
-                              // "/maildir/", "maildir:/path/", "mbox:/path"
+                              // "/maildir/", "maildir:/path/", "mbox:/path", "command:NAME"
     std::string transport;    // remote: next hop in the form of [route]; "" as the routes say
     std::string delivered_to; // remote: the address here whose alias or .forward file sends it on, for a
                               // field of that name; "" none, or one that is not ASCII

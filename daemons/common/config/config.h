@@ -13,6 +13,7 @@
 #include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/config/sections/recipients/local_delivery.h"
 #include "daemons/common/config/sections/recipients/lookup.h"
+#include "daemons/common/config/sections/recipients/mail_command.h"
 #include "daemons/common/config/sections/server/access.h"
 #include "daemons/common/config/sections/server/auth.h"
 #include "daemons/common/config/sections/server/filters.h"
@@ -88,6 +89,7 @@ struct Config {
     Metrics metrics;
     Http http;
     Testing testing;
+    std::vector<MailCommand> commands;            // [command.<name>]
     std::vector<LookupTable> tables;              // [table.<name>]
     std::vector<TableReference> table_references; // by keys of other sections
     std::vector<FileReference> files;

@@ -96,12 +96,14 @@ template <class F> void each_section(F&& take) {
     Milter milter;
     Pool pool;
     LookupTable lookup;
+    MailCommand command;
     Hook hook;
     for (auto& section : fixed_sections(config)) {
         take(section);
         if (section.name == "history") take(section_for(hook));
         if (section.name == "local") take(section_for(listener));
         if (section.name == "local") take(section_for(lookup));
+        if (section.name == "transport") take(section_for(command));
         if (section.name == "smtpd") {
             take(section_for(policy));
             take(section_for(dns_list));
@@ -255,8 +257,8 @@ addresses = ["127.0.0.1:2525"]
 .Xr postrider-from-postfix 7 ,
 .Xr postrider-log 7 ,
 .Xr postrider-suppression 7 ,
-.Xr postrider-local 8 ,
 .Xr postrider-http 8 ,
+.Xr postrider-local 8 ,
 .Xr postrider-metrics 8 ,
 .Xr postrider-queue-manager 8 ,
 .Xr postrider-router 8 ,
@@ -286,6 +288,7 @@ std::string sample() {
         if (name.starts_with("dns_list")) name = "dns_list.\"bl.example.net\"";
         if (name.starts_with("dkim")) name = "dkim.\"example.com\"";
         if (name.starts_with("hook")) name = "hook.shop";
+        if (name.starts_with("command")) name = "command.sympa";
         if (name.starts_with("retry")) name = "retry.quick";
         if (name.starts_with("pool.")) name = "pool.bulk";
         if (name.starts_with("route")) name = "route.\"*\"";

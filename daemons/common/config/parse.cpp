@@ -8,6 +8,7 @@
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/common/config/validate.h"
 #include "daemons/common/net/web_address.h"
+#include "daemons/decide/routing/transport_entry.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -35,6 +36,7 @@ private:
     void pool(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void access_class(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void table(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
+    void command(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void hook(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void check_route(const decide::RouteRule& rule, const std::string& path);
@@ -92,6 +94,8 @@ bool Reader::read(std::string_view text) {
          [this](const auto& word, const auto& path, const auto& fill) { access_class(word, path, fill); }},
         {"table", "[table.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) { table(word, path, fill); }},
+        {"command", "[command.<name>]", false,
+         [this](const auto& word, const auto& path, const auto& fill) { command(word, path, fill); }},
         {"pool", "[pool.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) { pool(word, path, fill); }},
         {"hook", "[hook.<name>]", false,
@@ -152,6 +156,22 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
                                  fmt::format("{}.domains: {} is also in [dkim.\"{}\"]", path, domain, other.domain));
     }
     config_.signing.push_back(std::move(rule));
+}
+
+void Reader::command(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
+    MailCommand command;
+    command.name = word;
+    fill(section_for(command));
+    check_name(word, path, "command", MailCommand::longest_name);
+    if (decide::TransportEntry::parse(word + ":") || word == "command")
+        toml_.problem_at(path, fmt::format("{}: \"{}\" has a meaning of its own in transport tables: choose another "
+                                           "name",
+                                           path, word));
+    if (command.run.empty() && (toml_.ok() || !toml_.is_set(path + ".run")))
+        toml_.problem_at(path, fmt::format("{}: required key \"run\" is missing", path));
+    if (!command.run.empty() && !command.run.front().starts_with('/'))
+        toml_.problem_at(path + ".run", fmt::format("{}.run: expected the absolute path of a program first", path));
+    config_.commands.push_back(std::move(command));
 }
 
 void Reader::hook(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {

@@ -7,6 +7,7 @@
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/common/crypto/tls/context.h"
 #include "daemons/common/lookup/format/specification.h"
+#include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/addressing/mailbox_path.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -391,6 +392,12 @@ void Settlement::check_addresses() {
             "virtual_mailbox.deliver is missing: set where mail for these domains is delivered");
     missing(decide::is_mailbox_pattern(mailboxes.deliver) && mailboxes.user.empty() && c.mta.users,
             "virtual_mailbox.deliver", "virtual_mailbox.user is missing: set the owner of these files");
+    for (const auto& command : c.commands)
+        missing(command.user.empty() && c.mta.users, fmt::format("command.{}", command.name),
+                "user is missing: set the user that the program runs as");
+    const auto program = decide::name_of_command(mailboxes.deliver);
+    missing(!program.empty() && std::ranges::find(c.commands, program, &MailCommand::name) == c.commands.end(),
+            "virtual_mailbox.deliver", fmt::format("there is no [command.{}]", program));
     missing(!mailboxes.domains.empty() && mailboxes.users.empty() &&
                 mailboxes.deliver.find("{value}") != std::string::npos,
             "virtual_mailbox.deliver", "{value} requires virtual_mailbox.recipients");

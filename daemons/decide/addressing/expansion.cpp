@@ -1,5 +1,6 @@
 // Expands several recipients together: no duplicate copies, a fate for every recipient, and a bounded answer.
 #include "daemons/decide/addressing/expansion.h"
+#include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/addressing/recipient_expander.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -130,6 +131,7 @@ std::string duplicate_key(const RecipientIdentity& copy, Mailboxes mailboxes, co
         return folded(text.substr(0, at)) + smtp::lowered(text.substr(at));
     };
     if (target.starts_with('|')) return fmt::format("for {} at {}\n{}", same(origin), target, user);
+    if (!name_of_command(target).empty()) return fmt::format("for {} at {}\n{}", same(address), target, user);
     if (!target.empty()) return fmt::format("at {}\n{}", target, user);
     const auto at = std::min(address.rfind('@'), address.size());
     const auto local = address.substr(0, at);

@@ -52,11 +52,14 @@ struct ExpansionSettings {
     std::size_t questions = 50'000;     // needed at a time, about; the rest is found out in the next run
     AddressTables tables;
     std::string local_transport; // a next hop for users' mailboxes; "" means as `local` is configured
-    std::string mailbox;      // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; or a next hop
-    std::string mailbox_user; // owner of these files
+    std::string mailbox; // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; "command:…"; or
+                         // a next hop
+    std::string mailbox_user;               // owner of these files
     Mailboxes mailboxes = Mailboxes::files; // of users, if local_transport is ""
     std::string default_user;               // runs commands and writes files of aliases without a user of their own
     Permitted commands, files;
+    // Programs that a transport may be: names of [command.<name>], and as whom each runs, in the same order.
+    std::vector<std::string> programs, program_users;
 };
 
 using spool::ResolvedRecipient;

@@ -1,9 +1,11 @@
 #include "daemons/decide/addressing/recipient_expander.h"
+#include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/addressing/local_names.h"
 #include "daemons/decide/addressing/mailbox_path.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/text/utf8.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -148,7 +150,7 @@ bool Expander::by_transport(const std::string& address, const Provenance& via) {
     const auto found = lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
     if (result_.waits_for(found.answer)) return true;
     if (found.answer.status == Status::none) return false;
-    const auto word = TransportEntry::parse(found.answer.value);
+    const auto word = TransportEntry::parse(found.answer.value, settings_.programs);
     if (!word) {
         result_.defer("4.3.5", fmt::format("a transport table has \"{}\" for <{}>: not a valid next hop",
                                            smtp::printable(found.answer.value, 100), address));
@@ -172,6 +174,7 @@ bool Expander::by_transport(const std::string& address, const Provenance& via) {
         else if (const auto value = mailbox_of(address, via))
             deliver_to_mailbox(address, *value, via);
         return true;
+    case Kind::command: deliver_to_program(word->value, address, via); return true;
     case Kind::next_hop:
     case Kind::discard:
     case Kind::fail: break;
@@ -207,6 +210,8 @@ std::optional<std::string> Expander::mailbox_of(const std::string& address, cons
 }
 
 void Expander::deliver_to_mailbox(const std::string& address, const std::string& value, const Provenance& via) {
+    if (const auto program = name_of_command(settings_.mailbox); !program.empty())
+        return deliver_to_program(program, address, via);
     if (!is_mailbox_pattern(settings_.mailbox)) {
         auto one = result_.base(Fate::remote, address, via);
         one.transport = settings_.mailbox;
@@ -219,6 +224,16 @@ void Expander::deliver_to_mailbox(const std::string& address, const std::string&
     auto one = result_.base(Fate::local, address, via);
     one.target = std::move(place);
     one.user = settings_.mailbox_user;
+    result_.add(std::move(one));
+}
+
+// To one of [command.<name>], which exists.
+void Expander::deliver_to_program(std::string_view name, const std::string& address, const Provenance& via) {
+    const auto found = std::ranges::find(settings_.programs, name);
+    if (found == settings_.programs.end()) return result_.defer("4.3.5", fmt::format("there is no [command.{}]", name));
+    auto one = result_.base(Fate::local, address, via);
+    one.target = command_target(name);
+    one.user = settings_.program_users[static_cast<std::size_t>(found - settings_.programs.begin())];
     result_.add(std::move(one));
 }
 

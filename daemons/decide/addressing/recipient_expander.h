@@ -40,6 +40,7 @@ private:
     void deliver_to_virtual_mailbox(const std::string& address, const Provenance& via);
     std::optional<std::string> mailbox_of(const std::string& address, const Provenance& via);
     void deliver_to_mailbox(const std::string& address, const std::string& value, const Provenance& via);
+    void deliver_to_program(std::string_view name, const std::string& address, const Provenance& via);
     void deliver_remotely(const std::string& address, const Provenance& via);
     // Names of this system: aliases, users, .forward.
     void expand_list_member(const std::string& text, const Provenance& via);

@@ -51,7 +51,7 @@ std::optional<TransportEntry> by_lmtp(std::string_view rest) {
 
 } // namespace
 
-std::optional<TransportEntry> TransportEntry::parse(std::string_view text) {
+std::optional<TransportEntry> TransportEntry::parse(std::string_view text, std::span<const std::string> commands) {
     text = trimmed(text);
     const auto colon = text.find(':');
     const auto word = smtp::lowered(text.substr(0, colon));
@@ -66,6 +66,14 @@ std::optional<TransportEntry> TransportEntry::parse(std::string_view text) {
     if (word == "error") return ended(Kind::fail, rest, "5.0.0", "mail for this address is not accepted");
     if (word == "defer" || word == "retry")
         return ended(Kind::defer, rest, "4.0.0", "mail for this address is deferred");
+    const auto known = [&](std::string_view name) { return std::ranges::find(commands, name) != commands.end(); };
+    if (word == "command") {
+        if (!known(rest)) return {};
+        return TransportEntry{Kind::command, std::string(rest), {}, {}};
+    }
+    // Postfix's transports of its master.cf, whose further words are for pipe(8).
+    if (const auto name = text.substr(0, colon); known(name))
+        return TransportEntry{Kind::command, std::string(name), {}, {}};
     return hop(std::string(text)); // relay.example.net:2525, srv:example.net
 }
 

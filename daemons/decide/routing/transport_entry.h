@@ -3,6 +3,7 @@
 // ("smtp:[relay.example]", "lmtp:unix:/run/lmtp", "local:", "error:5.1.2 gone", "discard:", ":"). A value.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,7 @@ struct TransportEntry {
         as_usual, // "", ":": as the address's class says
         local,    // "local:": to the alias or user of its local part, as if its domain were a local one
         mailbox,  // "virtual:": to the mailbox [virtual_mailbox] has for it, as if its domain were one of those
+        command,  // "command:NAME", or as in Postfix "NAME:", of a program: `value` is its name
         next_hop, // `value` is one as NextHop::to_string() writes it
         discard,  // accepted and thrown away
         fail,     // permanently: `status` and `value`, the text
@@ -23,8 +25,8 @@ struct TransportEntry {
     std::string status;  // discard, fail, defer: "5.1.2", of the matching class
     std::string warning; // for the author of the entry; "" nothing
 
-    // Empty: it is invalid.
-    static std::optional<TransportEntry> parse(std::string_view text);
+    // `commands`: the names of [command.<name>]. Empty: it is invalid.
+    static std::optional<TransportEntry> parse(std::string_view text, std::span<const std::string> commands = {});
     bool operator==(const TransportEntry&) const = default;
 };
 

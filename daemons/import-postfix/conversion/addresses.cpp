@@ -1,8 +1,10 @@
 // Mailboxes of people who are no users of this system, and tables that rewrite addresses and say where they
 // go.
+#include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/programs.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
@@ -66,6 +68,8 @@ void virtual_mailboxes(Import& import) {
             "virtual_transport",
             "replaced Dovecot's program by its LMTP server: install it, and add lmtp to its protocols");
     }
+    if (const auto program = program_of_transport(import, transport); !program.empty())
+        return import.set("virtual_mailbox.deliver", toml(decide::command_target(program)), "virtual_transport");
     // Nowhere to put the mail. The domains stay, and check refuses them without a place: taken out, their mail would
     // be refused.
     import.draft.remove("virtual_mailbox.deliver");
@@ -101,6 +105,7 @@ void canonical(Import& import) {
 
 // Entries our transport tables do not understand are named.
 void transport(Import& import) {
+    const auto programs = imported_programs(import);
     const auto tables = converted_tables(import, "transport_maps");
     if (!tables.empty()) import.set("transport.tables", toml(tables), "transport_maps");
     for (const auto& word : import.words("transport_maps")) {
@@ -112,7 +117,7 @@ void transport(Import& import) {
         std::size_t odd = 0;
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
             const auto colon = entry.value.find(':');
-            const auto known = decide::TransportEntry::parse(entry.value);
+            const auto known = decide::TransportEntry::parse(entry.value, programs);
             const bool other = known && known->kind == decide::TransportEntry::Kind::next_hop &&
                                colon != std::string::npos &&
                                std::ranges::any_of(import.services, [&](const auto& each) {
@@ -127,12 +132,13 @@ void transport(Import& import) {
                 continue;
             }
             if (++odd <= 20)
-                import.mark_unsupported("transport_maps",
-                                        fmt::format("{} line {}: \"{} {}\": a transport of master.cf other than smtp, "
-                                                    "relay, lmtp, local, virtual, "
-                                                    "error, retry and discard has no counterpart; mail for it waits "
-                                                    "until the line is changed",
-                                                    type->name, entry.line, entry.key, postfix::excerpt(entry.value)));
+                import.mark_unsupported(
+                    "transport_maps",
+                    fmt::format("{} line {}: \"{} {}\": a transport of master.cf other than smtp, "
+                                "relay, lmtp, local, virtual, "
+                                "error, retry, discard and programs has no counterpart; mail for it waits "
+                                "until the line is changed",
+                                type->name, entry.line, entry.key, postfix::excerpt(entry.value)));
         }
         if (odd > 20)
             import.mark_unsupported("transport_maps", fmt::format("{}: {} more such lines", type->name, odd - 20));

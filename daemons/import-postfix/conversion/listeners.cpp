@@ -1,6 +1,7 @@
 // Services of type inet in master.cf become listeners.
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/networks.h"
+#include "daemons/import-postfix/conversion/programs.h"
 #include "daemons/import-postfix/conversion/sender_transports.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
@@ -348,17 +349,6 @@ void other_service(Import& import, const Service& service) {
         is_it(import.value("content_filter")) ||
         std::ranges::any_of(import.services, [&](const auto& each) { return is_it(own_filter(each).value_or("")); });
     if (filters) return import.record_service(service, Kind::with_remark, "for content_filter only: see there");
-    const bool used = [&] { // named where next hops and transports are
-        for (const auto* name : {"mailbox_transport", "virtual_transport", "default_transport", "relay_transport",
-                                 "local_transport", "fallback_transport", "smtpd_proxy_filter"})
-            if (is_it(import.value(name))) return true;
-        return std::ranges::any_of(import.words("transport_maps"), [&](const auto& word) {
-            const auto type = postfix::parse_typed(word);
-            if (!type || !import.environment.exists(import.resolved_path(type->name))) return false;
-            const auto entries = table_entries(import, "transport_maps", word);
-            return entries && std::ranges::any_of(*entries, [&](const auto& entry) { return is_it(entry.value); });
-        });
-    }();
     if (service.command == "smtp" || service.command == "lmtp") {
         if (service.name == "smtp" || service.name == "relay" || service.name == "lmtp") {
             for (const auto& over : service.overrides)
@@ -381,11 +371,14 @@ void other_service(Import& import, const Service& service) {
         return import.record_service(
             service, Kind::unsupported,
             fmt::format("{} has no counterpart; systemd can start its programs", service.command));
-    if (service.command == "pipe" && !used)
-        return import.record_service(service, Kind::converted); // Debian's master.cf has many of these
+    if (service.command == "pipe") {
+        // Debian's master.cf has many that nothing uses.
+        if (!is_used_transport(import, service)) return import.record_service(service, Kind::converted);
+        return import_program(import, service);
+    }
     import.record_service(service, Kind::unsupported,
-                          fmt::format("{}: transports that run programs have no counterpart: deliver to an LMTP "
-                                      "server, or run the program from a user's .forward",
+                          fmt::format("{}: programs that speak Postfix's own protocol have no counterpart: write a "
+                                      "[command.NAME] for a program that reads a message",
                                       service.command));
 }
 

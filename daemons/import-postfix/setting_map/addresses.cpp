@@ -60,7 +60,7 @@ constexpr SettingMapping tables_[] = {
      "System users, aliases and alias tables always determine the valid recipients. An empty value turns the check off, for local.domains only."},
     {"virtual_mailbox_maps", "virtual_mailbox.recipients", tables, unguarded, ""},
     {"virtual_mailbox_base", "virtual_mailbox.deliver", custom, harmless, ""},
-    {"virtual_transport", "virtual_mailbox.deliver", custom, harmless, "lmtp and virtual are carried over; a pipe(8) to Dovecot's program becomes Dovecot's LMTP server. Other programs have no counterpart: deliver to a server that speaks LMTP."},
+    {"virtual_transport", "virtual_mailbox.deliver", custom, harmless, "lmtp and virtual are carried over; a pipe(8) to Dovecot's program becomes Dovecot's LMTP server. Another program becomes a [command.NAME]."},
     {"virtual_uid_maps", "virtual_mailbox.user", custom, harmless,
      "static: with the number of a user of this system is carried over. Different users in one table have no counterpart."},
     {"virtual_gid_maps", "", obsolete, harmless, "Files get the group of virtual_mailbox.user."},

@@ -201,7 +201,7 @@ constexpr SettingMapping queueing_[] = {
     {"*extra_recipient_limit", "", obsolete, harmless, "Memory is limited in other ways."},
     {"*recipient_refill_*", "", obsolete, harmless, "Memory is limited in other ways."},
     {"*_recipient_limit", "", obsolete, harmless, "Memory is limited in other ways."},
-    {"*_time_limit", "", none, harmless, "There are no pipe transports."},
+    {"*_time_limit", "command.NAME.timeout", custom, harmless, "Of a pipe(8) service that is used."},
     {"qmgr_*", "", obsolete, harmless, "The queue has its own limits."},
     {"defer_transports", "", none, harmless, "Use postrider pause to stop a queue or a link; postrider status shows the pauses."},
     {"hash_queue_*", "", obsolete, harmless, "The spool has its own directory layout."},

@@ -20,12 +20,14 @@ namespace command {
 
 struct Run { // daemon → process
     as_user::UserIdentity person;
-    std::string command;
+    std::string command;                  // for a shell; where there are words: what it is called
+    std::vector<std::string> words;       // the program and its arguments, as they are; empty: `command`
     std::vector<std::string> environment; // "NAME=value": in addition to what every program needs
     user_file::TargetReference names;     // not empty: it is run only if the user's own files name it
     static void fields(auto& m, auto& f) {
         f("person", m.person);
         f("command", m.command);
+        f("words", m.words);
         f("environment", m.environment);
         f("names", m.names);
     }

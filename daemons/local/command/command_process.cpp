@@ -85,8 +85,14 @@ Result<> run(const Run& order, int control, std::optional<Verdict>& refused) {
     static std::vector<char*> all;
     all = pointers(variables);
     environ = all.data();
-    become_program(order.command);
-    return std::unexpected(Error::from_errno("run \"" + order.command + "\""));
+    if (order.words.empty()) {
+        become_program(order.command);
+    } else {
+        auto words = order.words;
+        execv(words[0].c_str(), pointers(words).data());
+    }
+    return std::unexpected(
+        Error::from_errno("run \"" + (order.words.empty() ? order.command : order.words.front()) + "\""));
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/text/idn.h"
+#include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/message/dsn_requests.h"
 #include "daemons/decide/outcome/failure.h"
 #include "daemons/local/as_user/user_process.h"
@@ -156,6 +157,7 @@ private:
         if (!verdict) verdict = trust(addressee, user, names);
         if (verdict) return nullptr;
         if (where->kind == DeliveryTarget::Kind::command) return command_for(*where, addressee, user, std::move(names));
+        if (where->kind == DeliveryTarget::Kind::program) return program_for(where->command, addressee, user, verdict);
         MailboxRequest request = request_for(addressee, *where, user);
         if (!settings_.switch_users) return open_mailbox(request);
         // Only where the configuration names the place: a user's own choice brings no rights.
@@ -198,6 +200,12 @@ private:
 
     // The user to deliver as. Not set if a verdict is returned.
     std::optional<Verdict> find_user(const spool::RecipientState& recipient, Identity& user) const {
+        if (!settings_.switch_users && recipient.user.empty() &&
+            !decide::name_of_command(recipient.target).empty()) { // a program runs as this process
+            const char* own = std::getenv("USER");
+            user = own_identity(own ? own : "");
+            return std::nullopt;
+        }
         const bool named = !recipient.target.empty(); // by the configuration or an alias: not the sender's fault
         const std::string name = recipient.user.empty() ? local_part_of(recipient.address) : recipient.user;
         const auto unknown = [&] {
@@ -231,7 +239,7 @@ private:
 
     std::unique_ptr<Mailbox> command_for(const DeliveryTarget& where, const Addressee& addressee, const Identity& user,
                                          user_file::TargetReference names) const {
-        command::Run run{as_user::identity_of(user), where.command, {}, std::move(names)};
+        command::Run run{as_user::identity_of(user), where.command, {}, {}, std::move(names)};
         run.person.change = settings_.switch_users;
         const auto& delimiter = settings_.local.recipient_delimiter;
         run.environment = command::environment({user.name, user.home, addressee.sender, addressee.recipient.address,
@@ -240,6 +248,36 @@ private:
         auto prefix = from_line(addressee.sender, common::Loop::now().wall) + '\n' + prefix_for(addressee);
         return std::make_unique<Command>(std::move(run), std::move(prefix), mailbox_timeout,
                                          settings_.local.delivery.command_timeout, unreaped_);
+    }
+
+    // Null: `verdict` is set.
+    std::unique_ptr<Mailbox> program_for(std::string_view name, const Addressee& addressee, const Identity& user,
+                                         std::optional<Verdict>& verdict) const {
+        const auto found = std::ranges::find(settings_.commands, name, &config::MailCommand::name);
+        if (found == settings_.commands.end()) {
+            verdict = deferred("4.3.5", fmt::format("there is no [command.{}]", name));
+            return nullptr;
+        }
+        const auto& delimiter = settings_.local.recipient_delimiter;
+        const auto mark = delimiter.empty() ? '\0' : delimiter.front();
+        const auto& sender = addressee.sender.empty() ? found->null_sender : addressee.sender;
+        auto words = decide::command_words(found->run, {.recipient = addressee.recipient.address,
+                                                        .original_recipient = addressee.original,
+                                                        .sender = sender,
+                                                        .delimiter = mark,
+                                                        .queue_id = id_.text(),
+                                                        .size = reader_.size()});
+        if (!words) {
+            verdict = failed("5.1.3", words.error());
+            return nullptr;
+        }
+        command::Run run{as_user::identity_of(user), std::string(name), std::move(*words), {}, {}};
+        run.person.change = settings_.switch_users;
+        run.environment = command::environment(
+            {user.name, user.home, addressee.sender, addressee.recipient.address, addressee.original, mark});
+        auto prefix = prefix_for(addressee);
+        if (found->from_line) prefix.insert(0, from_line(addressee.sender, common::Loop::now().wall) + '\n');
+        return std::make_unique<Command>(std::move(run), std::move(prefix), mailbox_timeout, found->timeout, unreaped_);
     }
 
     MailboxRequest request_for(const Addressee& addressee, const DeliveryTarget& where, const Identity& user) const {
@@ -301,11 +339,12 @@ private:
 
 } // namespace
 
-Settings settings_of(const config::Local& local, const config::Mta& mta, const config::Bounce& bounce,
-                     smtp::WallTime born) {
+Settings settings_of(const config::Local& local, const std::vector<config::MailCommand>& commands,
+                     const config::Mta& mta, const config::Bounce& bounce, smtp::WallTime born) {
     Settings out;
     out.hostname = mta.hostname;
     out.local = local;
+    out.commands = commands;
     out.soft_bounce = bounce.soft_bounce;
     out.switch_users = mta.users && geteuid() == 0; // an ordinary user cannot become another user
     out.born = born;

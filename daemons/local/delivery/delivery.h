@@ -17,13 +17,14 @@ namespace local {
 struct Settings {
     std::string hostname;
     config::Local local;
+    std::vector<config::MailCommand> commands;
     bool soft_bounce = false;      // permanent failures become temporary
     std::uint32_t service_uid = 0; // ours, which is never a recipient's; 0: none, in single-user mode
     bool switch_users = false;     // each delivery in a process that is the recipient
     smtp::WallTime born;           // of this process: what arrived later was never delivered by another
 };
-Settings settings_of(const config::Local& local, const config::Mta& mta, const config::Bounce& bounce,
-                     smtp::WallTime born);
+Settings settings_of(const config::Local& local, const std::vector<config::MailCommand>& commands,
+                     const config::Mta& mta, const config::Bounce& bounce, smtp::WallTime born);
 
 // For the log: one recipient.
 struct RecipientResult {

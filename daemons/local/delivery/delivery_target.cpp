@@ -1,4 +1,5 @@
 #include "daemons/local/delivery/delivery_target.h"
+#include "daemons/decide/addressing/command_words.h"
 #include "libsmtp/text/text.h"
 #include "libsmtp/text/trim.h"
 #include <fmt/format.h>
@@ -48,6 +49,9 @@ std::optional<DeliveryTarget> parse_target(std::string_view target, const config
         if (words.empty() || words.find('\0') != words.npos) return {};
         return command_target(words);
     }
+    if (const auto name = decide::name_of_command(target); !name.empty())
+        return DeliveryTarget{
+            .kind = DeliveryTarget::Kind::program, .path = {}, .command = std::string(name), .done = {}};
     if (target.starts_with('/')) return file(target);
     if (target.starts_with("~/") && !home.empty()) {
         if (home.ends_with('/')) home.remove_suffix(1); // "/" is a home, too

@@ -4,6 +4,7 @@
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/text/idn.h"
 #include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/addressing/mailbox_path.h"
 #include "libsmtp/message/address.h"
 #include <algorithm>
@@ -32,7 +33,8 @@ bool names(const AliasTarget& one, std::string_view target) {
 } // namespace
 
 void TargetCheck::configure(const config::Local& local, const config::Addresses& addresses,
-                            const std::vector<config::LookupTable>& tables) {
+                            const std::vector<config::LookupTable>& tables,
+                            const std::vector<config::MailCommand>& commands) {
     const std::lock_guard lock(mutex_);
     const auto& rules = local.alias_rules;
     const auto by_default = config::Local{}.aliases;
@@ -41,6 +43,7 @@ void TargetCheck::configure(const config::Local& local, const config::Addresses&
         files_.push_back({path, std::ranges::find(by_default, path) != by_default.end()});
     tables_ = rules.tables;
     sections_ = tables;
+    commands_ = commands;
     default_user_ = rules.default_user;
     virtual_pattern_ = addresses.virtual_mailbox.deliver;
     virtual_user_ = addresses.virtual_mailbox.user;
@@ -57,6 +60,10 @@ void TargetCheck::configure(const config::Local& local, const config::Addresses&
 TargetCheck::Finding TargetCheck::find(std::string_view address, std::string_view user, std::string_view target) {
     const std::lock_guard lock(mutex_);
     const auto parts = decide::AddressParts::of(address);
+    if (const auto name = decide::name_of_command(target); !name.empty()) {
+        const auto found = std::ranges::find(commands_, name, &config::MailCommand::name);
+        return {found != commands_.end() && found->user == user ? Result::named : Result::refused, ""};
+    }
     if (decide::is_mailbox_pattern(target)) {
         const bool place = decide::is_mailbox_path(virtual_pattern_, target, idn::folded(parts.name(delimiter_)),
                                                    smtp::lowered(parts.domain));

@@ -6,6 +6,7 @@
 #include "daemons/common/config/sections/recipients/addresses.h"
 #include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/config/sections/recipients/lookup.h"
+#include "daemons/common/config/sections/recipients/mail_command.h"
 #include "daemons/common/lookup/aliases/alias_file.h"
 #include <mutex>
 #include <optional>
@@ -19,7 +20,7 @@ namespace local {
 class TargetCheck {
 public:
     void configure(const config::Local& local, const config::Addresses& addresses,
-                   const std::vector<config::LookupTable>& tables);
+                   const std::vector<config::LookupTable>& tables, const std::vector<config::MailCommand>& commands);
 
     struct Finding {
         enum class Result {
@@ -52,6 +53,7 @@ private:
     std::vector<File> files_;
     std::vector<std::string> tables_;
     std::vector<config::LookupTable> sections_;
+    std::vector<config::MailCommand> commands_;
     std::string default_user_, virtual_pattern_, virtual_user_;
     bool from_aliases_[2] = {}, from_includes_[2] = {}, from_forward_[2] = {}; // files, commands
     char delimiter_ = 0;

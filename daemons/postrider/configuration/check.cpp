@@ -148,7 +148,8 @@ int check(const Arguments& arguments) {
     for (const auto& each : common::lint_addresses(*config)) warnings.push_back(each.text());
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
     for (const auto& table : config->addresses.transport.tables)
-        for (const auto& each : lint_transport_table(config->addresses, config->tables, table).problems)
+        for (const auto& each :
+             lint_transport_table(config->addresses, config->commands, config->tables, table).problems)
             warnings.push_back(each.line == 0 ? fmt::format("{}: {}", table, each.message)
                                               : fmt::format("{}, line {}: {}", table, each.line, each.message));
     if (const auto name = config::System::here().mailname; !name.empty() && !config::is_domain_name(name))

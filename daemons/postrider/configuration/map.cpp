@@ -87,7 +87,7 @@ TableValues lint_values(const config::Config& config, const std::string& table) 
         for (auto& odd : review.odd) out.problems.push_back({odd.line, std::move(odd.message)});
         if (review.scan) out.scan = std::move(review.scan);
     }
-    auto transports = lint_transport_table(config.addresses, config.tables, table);
+    auto transports = lint_transport_table(config.addresses, config.commands, config.tables, table);
     std::ranges::move(transports.problems, std::back_inserter(out.problems));
     if (transports.scan) out.scan = std::move(transports.scan);
     return out;

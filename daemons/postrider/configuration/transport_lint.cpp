@@ -7,9 +7,10 @@
 
 namespace postrider {
 
-std::optional<std::string> lint_transport(std::string_view value, MailboxDelivery mailboxes) {
+std::optional<std::string> lint_transport(std::string_view value, MailboxDelivery mailboxes,
+                                          std::span<const std::string> commands) {
     using Kind = decide::TransportEntry::Kind;
-    const auto word = decide::TransportEntry::parse(value);
+    const auto word = decide::TransportEntry::parse(value, commands);
     if (!word) return " is not a valid next hop: mail for it waits";
     if (!word->warning.empty()) return ": " + word->warning;
     if (word->kind == Kind::mailbox && mailboxes == MailboxDelivery::unconfigured)
@@ -17,17 +18,19 @@ std::optional<std::string> lint_transport(std::string_view value, MailboxDeliver
     return std::nullopt;
 }
 
-TransportLint lint_transport_table(const config::Addresses& addresses, const std::vector<config::LookupTable>& known,
-                                   const std::string& table) {
+TransportLint lint_transport_table(const config::Addresses& addresses, const std::vector<config::MailCommand>& commands,
+                                   const std::vector<config::LookupTable>& known, const std::string& table) {
     const auto& transports = addresses.transport.tables;
     if (std::ranges::find(transports, table) == transports.end()) return {};
     const auto mailboxes =
         addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured : MailboxDelivery::configured;
+    std::vector<std::string> names;
+    for (const auto& command : commands) names.push_back(command.name);
     tables::Problems problems;
     TransportLint out;
     out.scan = tables::each_value(table, known, [&](const tables::TableValue& each) {
-        const auto why =
-            tables::check_value(each, [&](const std::string& value) { return lint_transport(value, mailboxes); });
+        const auto why = tables::check_value(
+            each, [&](const std::string& value) { return lint_transport(value, mailboxes, names); });
         const auto of = each.line > 0 || each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
         if (why) problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), *why));
     });

@@ -2,6 +2,7 @@
 #include "daemons/common/proto/route.h"
 #include "daemons/common/store/suppression_list.h"
 #include "daemons/common/text/idn.h"
+#include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/message/dsn_requests.h"
 #include "daemons/queue-manager/conversion/records.h"
 #include "libsmtp/protocol/reply.h"
@@ -39,10 +40,11 @@ bool is_of(std::string_view local_part, std::string_view user) {
 // Every user's mailbox has a queue of its own in the store: it may be locked, the user's processes stopped, their
 // commands slow. The targets of a .forward have another one. Of alias files each command and file has its own: they are
 // delivered as one user, and none of them should wait for another, or for that user's mailbox. Virtual mailboxes are
-// all written as the same user: each of them has its own.
+// all written as the same user: each of them has its own. So has each program of [command.<name>].
 std::string store_of(std::string_view address, std::string_view user, std::string_view target) {
     const auto at = std::min(address.rfind('@'), address.size());
     const auto local_part = smtp::lowered(address.substr(0, at));
+    if (!decide::name_of_command(target).empty()) return fmt::format("{}/{}", local_store, target);
     const bool virtual_mailbox = target.starts_with("maildir:") || target.starts_with("mbox:");
     if (virtual_mailbox && at != address.size())
         return fmt::format("{}/{}/{}", local_store, smtp::lowered(address.substr(at + 1)), local_part);
@@ -361,6 +363,8 @@ std::string local_target_text(const spool::ResolvedRecipient& outcome) {
     if (target.empty()) return "the mailbox of " + outcome.user;
     const auto as = outcome.user.empty() ? "" : ", as " + outcome.user;
     if (target.starts_with('|')) return fmt::format("the command \"{}\"{}", target.substr(1), as);
+    if (const auto name = decide::name_of_command(target); !name.empty())
+        return fmt::format("the program [command.{}]{}", name, as);
     return fmt::format("{}{}{}", target.starts_with('/') || target.starts_with('~') ? "the file " : "", target, as);
 }
 

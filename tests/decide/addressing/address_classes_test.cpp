@@ -246,3 +246,21 @@ TEST_CASE("recipients are checked as their class has it, and aliases are not fol
     w.unreadable = {"team"};
     CHECK(w.check("team@here.example") == "try later");
 }
+
+TEST_CASE("a transport table or the place of virtual mailboxes is a program") {
+    World w;
+    w.settings.programs = {"sympa", "pager"};
+    w.settings.program_users = {"list", "daemon"};
+    w.table(&Tables::transport, "text:/t") = {
+        {"inner.example", "command:sympa"}, {"ops@here.example", "pager:"}, {"far.example", "command:other"}};
+    CHECK(w.expand({"Any+x@inner.example"}) == "0:local list command:sympa");
+    CHECK(w.expand({"ops@here.example"}) == "0:local daemon command:pager");
+    CHECK(w.expand({"x@far.example"}) == "0:deferred 4.3.5");
+    w.settings.mailbox = "command:pager";
+    CHECK(w.expand({"x@boxes.example", "y@boxes.example"}) ==
+          "0:local daemon command:pager; 1:local daemon command:pager"); // one run for each
+    CHECK(w.expand({"x@boxes.example", "X@BOXES.example"}) == "0:local daemon command:pager; 1:discard 2.1.5");
+    w.settings.mailbox = "command:gone";
+    CHECK(w.expand({"x@boxes.example"}) == "0:deferred 4.3.5");
+    CHECK(w.why({"x@boxes.example"}) == "there is no [command.gone]");
+}

@@ -108,6 +108,16 @@ TEST_CASE("what a transport table may say") {
     is("Defer:", Kind::defer, "mail for this address is deferred", "4.0.0");
     for (const auto* bad : {"[", "ftp:[x]", "smtp:[x", "a b", "[x]:99999", "lmtp:", "unix:/run/x", "../etc"})
         CHECK_MESSAGE(!TransportEntry::parse(bad), bad);
+    const std::vector<std::string> programs = {"sympa", "mailman"};
+    for (const auto* text : {"command:sympa", "Command: sympa ", "sympa:", "sympa:lists.example"}) {
+        const auto entry = TransportEntry::parse(text, programs);
+        REQUIRE_MESSAGE(entry.has_value(), text);
+        CHECK_MESSAGE((entry->kind == Kind::command && entry->value == "sympa"), text);
+        CHECK_MESSAGE(!TransportEntry::parse(text), text); // there is no such program
+    }
+    CHECK(!TransportEntry::parse("command:other", programs));
+    CHECK(!TransportEntry::parse("command:", programs));
+    CHECK(TransportEntry::parse("sympa", programs)->kind == Kind::next_hop); // a host of that name
 }
 
 TEST_CASE("the place of a mailbox never leaves its directories") {

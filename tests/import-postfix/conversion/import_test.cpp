@@ -330,6 +330,37 @@ TEST_CASE("virtual mailboxes that Dovecot's program filled go to its server") {
     CHECK(result_of(from, "virtual_transport").kind == SettingResult::Kind::with_remark);
 }
 
+TEST_CASE("programs behind pipe(8) become commands, if they are used and their words have counterparts") {
+    const auto from = imported(
+        "transport_maps = hash:/pf/transport\nvirtual_mailbox_domains = b.example\nvirtual_transport = drop\n"
+        "mailman_time_limit = 2m\n",
+        {{"/pf/transport", "lists.example mailman:\nfax.example fax:any\nodd.example odd:\n"}},
+        smtp_line +
+            "mailman unix - n n - - pipe flags=FRu user=list:list argv=/usr/lib/mailman/bin/postfix-to-mailman.py "
+            "${nexthop} ${user}\n"
+            "fax unix - n n - 1 pipe flags= null_sender= user=fax argv=/usr/bin/faxmail -d -n $(user) -f $sender a$$b\n"
+            "drop unix - n n - - pipe flags=D user=vmail argv=/usr/bin/maildrop -d ${recipient}\n"
+            "odd unix - n n - - pipe user=x argv=/bin/x ${client_address}\n"
+            "uucp unix - n n - - pipe user=uucp argv=uux -r\n");
+    CHECK(key(from, "command.mailman.run") ==
+          R"(["/usr/lib/mailman/bin/postfix-to-mailman.py", "{domain}", "{user}"])");
+    CHECK(key(from, "command.mailman.user") == "\"list\"");
+    CHECK(key(from, "command.mailman.from_line") == "true");
+    CHECK(key(from, "command.mailman.timeout") == "\"120s\"");
+    CHECK(result_of(from, "mailman unix").kind == SettingResult::Kind::with_remark);
+    CHECK(key(from, "command.fax.run") == R"(["/usr/bin/faxmail", "-d", "-n", "{user}", "-f", "{sender}", "a$b"])");
+    CHECK(key(from, "command.fax.null_sender") == "\"\"");
+    CHECK(result_of(from, "fax unix").kind == SettingResult::Kind::converted);
+    CHECK(key(from, "virtual_mailbox.deliver") == "\"command:drop\"");
+    CHECK(key(from, "command.drop.run") == R"(["/usr/bin/maildrop", "-d", "{recipient}"])");
+    CHECK(!from.draft.has_section("command.odd"));
+    CHECK(result_of(from, "odd unix").remarks ==
+          std::vector<std::string>{"${client_address} in argv has no counterpart: write a [command.odd]"});
+    CHECK(!from.draft.has_section("command.uucp"));
+    CHECK(result_of(from, "uucp unix").kind == SettingResult::Kind::converted);
+    CHECK(result_of(from, "transport_maps").remarks.size() == 1); // odd.example
+}
+
 TEST_CASE("a filter behind the queue is one matter") {
     const auto from = imported(
         "content_filter = amavis:[127.0.0.1]:10024\n", {},

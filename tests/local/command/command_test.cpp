@@ -172,3 +172,13 @@ TEST_CASE("root runs commands as their users, who may not come back") {
     w.run.person.home = "/no/such/home";
     CHECK(w.said("pwd").ends_with("(/)"));
 }
+
+TEST_CASE("words are passed as they are, without a shell") {
+    World w;
+    w.run.words = {"/bin/sh", "-c", "printf '%s\\n' \"$@\" > words; cat > message", "x", "a b", "$(touch evil)",
+                   "';\"",    ""};
+    CHECK(w.said("words") == "delivered 2.0.0 delivered to command: words");
+    CHECK(w.place.text("words") == "a b\n$(touch evil)\n';\"\n\n");
+    w.run.words = {"/nowhere/prog", "x"};
+    CHECK(w.said("words").find("run \"/nowhere/prog\": No such file or directory") != std::string::npos);
+}

@@ -152,7 +152,7 @@ TEST_CASE("what the spool says is not believed: no command, file or mailbox that
     REQUIRE(config);
     w.settings.local = config->local;
     w.settings.switch_users = true;
-    w.checks.configure(config->local, config->addresses, config->tables);
+    w.checks.configure(config->local, config->addresses, config->tables, config->commands);
     w.recipient("nobody@here.example");
     w.commit("Subject: s\r\n\r\nbody\r\n");
     const auto verdict = [&](const std::string& target) {

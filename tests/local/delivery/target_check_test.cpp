@@ -28,7 +28,7 @@ struct World {
                                       place.path().string(), more),
                           file, {"here.example", "ann", 1});
         REQUIRE(read);
-        checks.configure(read->local, read->addresses, read->tables);
+        checks.configure(read->local, read->addresses, read->tables, read->commands);
     }
     std::string find(std::string_view address, std::string_view user, std::string_view target) {
         constexpr std::string_view names[] = {"named", "elsewhere", "refused", "unreadable"};
@@ -93,4 +93,11 @@ TEST_CASE("a virtual mailbox is where the configuration has it") {
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/a/ann/b") == "refused");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/../ann/..") == "refused");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/") == "refused");
+}
+
+TEST_CASE("a program is named by its section, and only as its user") {
+    World w("[command.sympa]\nrun = [\"/bin/true\"]\nuser = \"list\"\n");
+    CHECK(w.find("x@lists.example", "list", "command:sympa") == "named");
+    CHECK(w.find("x@lists.example", "root", "command:sympa") == "refused");
+    CHECK(w.find("x@lists.example", "list", "command:other") == "refused");
 }

@@ -11,7 +11,7 @@ TEST_CASE("values of a transport table that make mail wait, or mean something el
         tables::Problems passed_over;
         tables::KeyValues entries(text, passed_over);
         while (const auto entry = entries.next())
-            if (const auto why = lint_transport(entry->value, mailboxes))
+            if (const auto why = lint_transport(entry->value, mailboxes, {}))
                 out.push_back(fmt::format("{}: \"{}\"{}", entry->line, entry->value, *why));
         return out;
     };
