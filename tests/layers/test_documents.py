@@ -28,7 +28,7 @@ def keys():
 def test_every_key_that_is_named_is_one():
     known, found = keys(), 0
     name = r'(?:\.(?:NAME|<name>|"(?:DOMAIN|ZONE|<domain>)"))?'
-    named = {"listen", "policy", "milter", "pool", "retry", "table", "access", "access_class", "hook"}  # behind the dot stands a section's own name
+    named = {"listen", "policy", "milter", "pool", "retry", "table", "access", "access_class", "hook", "command"}  # behind the dot stands a section's own name
     wrong = []
     for file in MANUAL:
         for section, key in re.findall(rf"(?<![\w./\"@-])([a-z_]+){name}\.([a-z_]+)\b(?![.(/\w-])", file.read_text()):
