@@ -103,3 +103,16 @@ TEST_CASE("our Received field") {
     CHECK(received_field_for_local("mx.test", 1000, "0A1B2C3D4E", "now") ==
           "Received: by mx.test (Postrider, from userid 1000)\r\n\tid 0A1B2C3D4E; now\r\n");
 }
+
+TEST_CASE("Precedence: the first one, whatever its case, however it is folded") {
+    const auto of = [](std::string_view header) {
+        smtp::HeaderScan whole, bytes;
+        whole.feed(header);
+        for (std::size_t i = 0; i < header.size(); ++i) bytes.feed(header.substr(i, 1));
+        CHECK(whole.precedence() == bytes.precedence());
+        return whole.precedence();
+    };
+    CHECK(of("Subject: x\r\nPRECEDENCE:\r\n Bulk \r\nPrecedence: list\r\n\r\n") == "bulk");
+    CHECK(of("Subject: x\r\n\r\nPrecedence: bulk\r\n") == "");
+    CHECK(of("Precedence: " + std::string(5000, 'x') + "\r\n\r\n").size() == 99);
+}
