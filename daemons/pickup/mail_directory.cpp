@@ -197,7 +197,11 @@ bool MailDirectory::is_acceptable(const std::string& name, const struct stat& st
         move_aside(name, st.st_uid, why);
         return false;
     };
-    if (!S_ISREG(st.st_mode)) return refuse("it is not a regular file");
+    if (!S_ISREG(st.st_mode)) { // neither opened nor moved: it is for its owner to remove
+        context_.log.warning("{}/{}: uid={}: it is not a regular file; ignored", path_, name, st.st_uid);
+        left_.insert(name);
+        return false;
+    }
     if (st.st_nlink != 1) return refuse("it has further names (hard links)");
     if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return refuse("others than its owner may write it: take the permission away (chmod go-w)");

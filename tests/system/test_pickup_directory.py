@@ -96,8 +96,7 @@ def test_what_cannot_be_sent_lies_aside_with_the_reason(box):
     os.chmod(folder / "open.eml", 0o666)
     put(folder, "good.eml", MAIL.format(to="user@remote.example", subject="good"))
     sink.wait_for(1)
-    expected = {"link.eml": "not a regular file", "fifo.eml": "not a regular file", "socket.eml": "not a regular file",
-                "folder.eml": "not a regular file", "hard.eml": "further names", "nobody.eml": "sender is not known",
+    expected = {"hard.eml": "further names", "nobody.eml": "sender is not known",
                 "empty.eml": "sender is not known", "garbage.eml": "sender is not known", "bad.eml": "not a valid address",
                 "lane.eml": "expected high, normal, bulk", "never.eml": "asked for it", "line.eml": "larger than 1024 KiB",
                 "large.eml": "submit.message_size"}
@@ -105,9 +104,11 @@ def test_what_cannot_be_sent_lies_aside_with_the_reason(box):
     wait_until(lambda: set(expected) <= set(reasons(folder)), 30, lambda: f"all reasons: {reasons(folder)}")
     for name, text in expected.items():
         assert text in reasons(folder)[name], (name, reasons(folder)[name])
-    wait_until(lambda: not list(folder.glob("*.eml")), 15, "the directory to be empty")
-    assert not any(m.header("Subject") == "secret" for m in sink.messages)
-    assert (target.stat().st_nlink, mta.wait_log("link.eml: uid=.* refused: it is not a regular file")) and target.exists()
+    odd = ["fifo.eml", "folder.eml", "link.eml", "socket.eml"]
+    wait_until(lambda: mails(folder) == odd, 15, lambda: f"the others to be gone: {mails(folder)}")
+    for name in odd:
+        mta.wait_log(f"{name}: uid={os.getuid()}: it is not a regular file; ignored")
+    assert not any(m.header("Subject") == "secret" for m in sink.messages) and target.exists()
 
 
 def test_killed_at_any_time_it_is_sent_once(box):
@@ -115,14 +116,14 @@ def test_killed_at_any_time_it_is_sent_once(box):
     mta.expects_crashes = True
     mta.config["master"]["restart_delay"] = "50ms"
     mta.start()
-    for n in range(300):
+    for n in range(100):
         put(folder, f"{n:03}.eml", MAIL.format(to="user@remote.example", subject=f"n{n}"))
-        if n % 60 == 30:
+        if n % 20 == 10:
             mta.kill("pickup")
-    sink.wait_for(300, 60)
+    sink.wait_for(100, 90)
     wait_until(lambda: not mails(folder), 30, "the files to be removed")
     mta.wait_until_empty(30)
-    assert sorted(m.header("Subject") for m in sink.messages) == sorted(f"n{n}" for n in range(300))
+    assert sorted(m.header("Subject") for m in sink.messages) == sorted(f"n{n}" for n in range(100))
 
 
 def test_sent_but_not_removed_it_is_not_sent_again(box):
