@@ -94,7 +94,7 @@ void MailDirectory::take_events() {
         if (is_mail(name) && ::fstatat(directory_.number(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0)
             add(name, st.st_uid);
     }
-    if (!busy()) next_file();
+    if (!whole.empty() && !busy()) next_file();
 }
 
 void MailDirectory::add(const std::string& name, uid_t owner) {
@@ -105,6 +105,7 @@ void MailDirectory::add(const std::string& name, uid_t owner) {
 
 void MailDirectory::scan() {
     if (path_.empty() || closed_) return;
+    scan_soon_ = false;
     timer_.start(context_.config->submit.drop_interval);
     again_ = busy(); // then the last file under way starts another scan when it is done
     if (again_) return;
@@ -147,7 +148,9 @@ void MailDirectory::next_file() {
         if (!throttled_users_.contains(turn_) && begin_file(name)) return;
     }
     if (again_) return scan();
-    if (unsettled_) timer_.start(std::min<smtp::Duration>(settles_after, context_.config->submit.drop_interval));
+    if (!unsettled_ || scan_soon_) return;
+    scan_soon_ = true; // events, of which users cause as many as they like, do not put it off
+    timer_.start(std::min<smtp::Duration>(settles_after, context_.config->submit.drop_interval));
 }
 
 // False: on to the next one.
@@ -194,7 +197,11 @@ bool MailDirectory::is_acceptable(const std::string& name, const struct stat& st
         move_aside(name, st.st_uid, why);
         return false;
     };
-    if (!S_ISREG(st.st_mode)) return refuse("it is not a regular file");
+    if (!S_ISREG(st.st_mode)) { // neither opened nor moved: it is for its owner to remove
+        context_.log.warning("{}/{}: uid={}: it is not a regular file; ignored", path_, name, st.st_uid);
+        left_.insert(name);
+        return false;
+    }
     if (st.st_nlink != 1) return refuse("it has further names (hard links)");
     if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return refuse("others than its owner may write it: take the permission away (chmod go-w)");

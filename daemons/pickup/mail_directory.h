@@ -65,7 +65,9 @@ private:
     struct stat stat_{};                               // of it, when it was opened
     std::shared_ptr<Submission> submission_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true); // for what runs at the end of a turn
-    bool between_files_ = false, again_ = false, unsettled_ = false, closed_ = false;
+    bool between_files_ = false, again_ = false, closed_ = false;
+    bool unsettled_ = false,
+         scan_soon_ = false; // some files may become whole; that is checked before the next interval
 };
 
 } // namespace pickup

@@ -6,7 +6,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     const std::string_view input(reinterpret_cast<const char*>(data), size);
     smtp::Capabilities offered;
     offered.size = 0;
-    offered.smtputf8 = offered.require_tls = true;
+    offered.smtputf8 = offered.require_tls = offered.deliver_by = true;
+    offered.future_release = 1000;
     if (const auto mail = smtp::parse_mail_parameters(input, offered)) {
         for (char c : mail->envid) assert(smtp::is_printable(c));
         assert(smtp::decode_xtext(smtp::encode_xtext(mail->envid)) == mail->envid);

@@ -129,3 +129,28 @@ TEST_CASE("what a program wants to find again in the journal") {
     CHECK(common::request_field("meta.campaign", "spring") == "X-Postrider-Meta-campaign: spring\r\n");
     CHECK(common::request_field("meta.", "spring") == "");
 }
+
+TEST_CASE("deliver by a time, and what happens then") {
+    const auto at = [](std::string_view text) {
+        const auto it = of("X-Postrider-Deliver-By: " + std::string(text) + "\r\n");
+        if (!it.wrong.empty()) return it.wrong;
+        return smtp::rfc3339_date(*it.envelope.deliver_by) +
+               (it.envelope.late == smtp::LateMail::give_back ? " return" : " notify") +
+               (it.envelope.deliver_by_trace ? " trace" : "");
+    };
+    CHECK(at("2h") == "2026-11-26T14:00:00Z notify");
+    CHECK(at("2h;R") == "2026-11-26T14:00:00Z return");
+    CHECK(at("2026-11-26T13:00:00Z;nt") == "2026-11-26T13:00:00Z notify trace");
+    CHECK(at("0s;N") == "X-Postrider-Deliver-By: before the message may be sent");
+    CHECK(at("91d") == "X-Postrider-Deliver-By: more than 90 days after the message may be sent");
+    CHECK(at("2h;X") == "X-Postrider-Deliver-By: expected ;R or ;N after the time, not \";X\"");
+    CHECK(at("soon;R").starts_with("X-Postrider-Deliver-By: expected a time such as"));
+    CHECK(of("X-Postrider-Send-At: 2h\r\nX-Postrider-Deliver-By: 1h\r\n").envelope.deliver_by == arrival + 3h);
+    CHECK(common::request_field("deliverby", "3600;R") == "X-Postrider-Deliver-By: 3600s;R\r\n");
+    CHECK(common::request_field("DeliverBy", "2h") == "X-Postrider-Deliver-By: 2h\r\n");
+    spool::Envelope envelope;
+    envelope.arrival = arrival;
+    envelope.deliver_by = arrival + 1h;
+    CHECK(common::apply_sender_requests({}, Submitter::trusted, asked("X-Postrider-Send-At: 1h\r\n"), envelope) ==
+          "X-Postrider-Send-At: after the time by which the message must be delivered (BY)");
+}

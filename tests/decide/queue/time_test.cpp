@@ -354,3 +354,29 @@ TEST_CASE("scheduled and not yet due, the clock is set back: it leaves at its ti
     b.pass(1h + 1min);
     CHECK(b.handed.size() == 1);
 }
+
+TEST_CASE("DELIVERBY: mail that is late is returned, whatever keeps it; or its sender is notified, once") {
+    Bench b;
+    b.engine.pause(Scope::link, "down.example", b.now(), b.out);
+    Accepted how;
+    how.deliver_by = b.now().wall + 90s;
+    how.late = smtp::LateMail::give_back;
+    const auto returned = b.send({"down.example"}, how);
+    how.late = smtp::LateMail::notify;
+    b.send({"down.example"}, how);
+    how.deliver_by = b.now().wall - 1s; // a host before us has notified the sender
+    b.send({"down.example"}, how);
+    b.pass(89s);
+    CHECK(b.expired.empty());
+    CHECK(b.reports.empty());
+    b.pass(2s);
+    CHECK(b.expired == std::vector{returned});
+    b.pass(5min); // reports are gathered
+    REQUIRE(b.reports.size() == 2);
+    const auto& failed = b.reports[0].kind == ReportKind::failed ? b.reports[0] : b.reports[1];
+    const auto& late = b.reports[0].kind == ReportKind::failed ? b.reports[1] : b.reports[0];
+    CHECK(failed.recipients[0].reason.status == "4.4.7");
+    CHECK(late.kind == ReportKind::delayed);
+    b.pass(3h);
+    CHECK(b.reports.size() == 2);
+}

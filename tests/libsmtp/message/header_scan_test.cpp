@@ -123,3 +123,16 @@ TEST_CASE("fields that are asked for: the first of each name, unfolded, in any c
     scan.feed("Subject:" + std::string(5000, 'x') + "\r\nList-Id:\r\n\r\n");
     CHECK(found(scan) == "Subject=" + std::string(HeaderScan::longest_value, 'x') + "\nlist-id=\n");
 }
+
+TEST_CASE("Precedence: the first one, whatever its case, however it is folded") {
+    const auto of = [](std::string_view header) {
+        smtp::HeaderScan whole, bytes;
+        whole.feed(header);
+        for (std::size_t i = 0; i < header.size(); ++i) bytes.feed(header.substr(i, 1));
+        CHECK(whole.precedence() == bytes.precedence());
+        return whole.precedence();
+    };
+    CHECK(of("Subject: x\r\nPRECEDENCE:\r\n Bulk \r\nPrecedence: list\r\n\r\n") == "bulk");
+    CHECK(of("Subject: x\r\n\r\nPrecedence: bulk\r\n") == "");
+    CHECK(of("Precedence: " + std::string(5000, 'x') + "\r\n\r\n").size() == 99);
+}

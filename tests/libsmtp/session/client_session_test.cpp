@@ -370,3 +370,30 @@ TEST_CASE("an answer before all of the message was sent cuts it short") {
                         "to end of DATA command)]") != driver.log.npos);
     CHECK(driver.log.find("in doubt") == driver.log.npos);
 }
+
+TEST_CASE("DELIVERBY: the time that is left goes with MAIL; without it, mail that must not be late does not go") {
+    const auto by = [](LateMail late, int left, bool trace = false) {
+        auto m = mail(1);
+        m.transaction.parameters.deliver_by = DeliverBy{.late = late, .trace = trace};
+        m.transaction.deliver_by = Monotonic{} + std::chrono::seconds(left);
+        return m;
+    };
+    const auto sent = [&](std::string_view offer, std::string_view words) {
+        return script({hello, "S: 250-mx.test\nS: 250 ", offer, "\nC: MAIL FROM:<a@x>", words,
+                       "\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n", body,
+                       "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"});
+    };
+    const auto good = fmt::format("up\n1: {}ended well\n", delivered);
+    play({by(LateMail::give_back, 90)}, sent("DELIVERBY", " BY=90;R"), good, {.quit = true});
+    play({by(LateMail::give_back, 90, true)}, sent("DELIVERBY 90,FUTURE=1", " BY=90;RT"), good, {.quit = true});
+    play({by(LateMail::notify, -5)}, sent("DELIVERBY 90", " BY=-5;N"), good, {.quit = true});
+    play({by(LateMail::notify, 90)}, sent("SIZE", ""), good, {.quit = true});
+    const auto refused = [&](std::string_view offer, int left, std::string_view why) {
+        play({by(LateMail::give_back, left)}, script({hello, "S: 250-mx.test\nS: 250 ", offer, "\nC: QUIT\n"}),
+             fmt::format("up\n1: permanent 7 5.4.7 [{}]\nended well\n", why), {.quit = true});
+    };
+    refused("SIZE", 90, "message must be delivered in time (BY), and host mx.test[192.0.2.1] does not offer DELIVERBY");
+    refused("DELIVERBY 91", 90,
+            "message must be delivered within 90 s (BY), and host mx.test[192.0.2.1] wants at least 91 s");
+    refused("DELIVERBY", 0, "not delivered within the time that the sender has set (BY)");
+}

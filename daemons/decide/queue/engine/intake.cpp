@@ -71,6 +71,7 @@ bool Intake::accepted(const Accepted& event) {
     }
     if (m.location == spool::Location::incoming) {
         ages_.add_young(slot);
+        if (m.returned_late || m.notifies_late) ages_.leave_incoming(slot); // its time is watched from now on
     } else {
         terms_.write_policy(m);
         ages_.watch(slot);

@@ -138,7 +138,7 @@ Section section_for(SenderRules& s) {
              "for in X-Postrider-Lane, MT-PRIORITY and X-Postrider-Pool; other requests are refused (554 5.6.0). Of "
              "each kind of consequence, the first rule that applies and has it decides. What a submitter asks for, and "
              "may, takes precedence over lane= and pool=; pool= takes precedence over [pools] by_sender.",
-             "[\"submitter=sasl:shop -> lanes=high,normal pools=shop\", \"precedence=bulk,list,junk -> lane=bulk\"]"},
+             "[\"submitter=sasl:shop -> lanes=high,normal\", \"precedence=bulk,list,junk -> lane=bulk\"]"},
         }};
 }
 
