@@ -487,7 +487,11 @@ void Submission::refuse(std::uint8_t status, std::string text, std::string_view 
     stage_ = Stage::over;
     writer_.reset();
     std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }, '?');
-    context_.log.warning("{}submission by {} refused: {}", id_.valid() ? id_.text() + ": " : "", source_text(), text);
+    const auto id = id_.valid() ? id_.text() + ": " : "";
+    if (client_)
+        context_.log.warning("{}submission over HTTP by {} refused: {}", id, client_->submitter, text);
+    else
+        context_.log.warning("{}submission by uid={} refused: {}", id, uid_, text);
     if (notice_ == RejectionNotice::by_report && status != EX_TEMPFAIL) {
         returned_.emplace(std::string(code) + " " + text);
         returned_->keep(std::exchange(beginning_, {}), taken_);

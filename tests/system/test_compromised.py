@@ -20,7 +20,7 @@ from harness.watch import wait_until
 pytestmark = pytest.mark.needs("root", "confinement")
 SERVICE, GROUP = "nobody", "nogroup"  # any user without rights does for one
 OPERATORS, OWNER = "staff", "games"
-SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report"),
+SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report", "control"), "pickup": ("relayed-submission",),
            "categorizer": ("recipient_check",), "router": ("tls-results",), "local": ("user_files",), "metrics": ("figures",)}
 PLACES = ("bad", "drop", "index", "quarantine", "quarantine/incomplete", "state/categorizer", "state/idempotency", "state/mta-sts", "suppression", "history")
 WRITERS = ("smtpd", "pickup", "bounce")  # have a directory below incoming/
@@ -93,6 +93,7 @@ def whole(place, block):
     mta.config["mta"].update(multi_user=True, user=SERVICE, drop_group=GROUP, admin_group=OPERATORS)
     mta.config["local"].update(users=[], minimum_uid=2)
     mta.config["metrics"] = {"listen": [f"{mta.address}:{block.port()}"]}
+    mta.config["http"] = {"enabled": True}
     yield mta
     mta.kill_everything()
     assert not mta.crashes()

@@ -1,5 +1,5 @@
-// One request and its answer, which may be given later, at once or as a stream. Kept by whoever answers it; the client
-// may have gone meanwhile. Knows no routes.
+// One request and its answer, which may be given later, at once or as a stream. Kept by its handler; the client may
+// have gone meanwhile. Knows no routes.
 #pragma once
 #include "daemons/common/web/message.h"
 #include <cstddef>
