@@ -1,5 +1,6 @@
 #include "daemons/http/http.h"
 #include "daemons/common/config/config.h"
+#include "daemons/http/endpoints/events.h"
 #include "daemons/http/endpoints/health.h"
 #include "daemons/http/endpoints/history.h"
 #include "daemons/http/endpoints/messages.h"
@@ -39,12 +40,14 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     : context_(context), problems_(context.report_problem), memory_(config.http.memory),
       gate_(context.log, config::Http::directory(config.spool.directory), problems_.reporter("tokens")),
       queue_(context), submissions_(context), journal_(context.loop, config.history.path(config.spool.directory)),
-      later_(context.loop), services_{.loop = context.loop,
-                                      .log = context.log,
-                                      .queue = queue_,
-                                      .submissions = submissions_,
-                                      .journal = journal_,
-                                      .later = later_},
+      later_(context.loop), feed_(context.loop, config.history.path(config.spool.directory)),
+      services_{.loop = context.loop,
+                .log = context.log,
+                .queue = queue_,
+                .submissions = submissions_,
+                .journal = journal_,
+                .later = later_,
+                .feed = feed_},
       stop_check_(context.loop, [this] { check_stopped(); }) {
     add_health(router_, services_);
     add_queue_views(router_, services_);
@@ -52,6 +55,7 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     add_submissions(router_, services_);
     add_operations(router_, services_);
     add_history(router_, services_);
+    add_events(router_, services_);
     add_suppressions(router_, services_);
 }
 
@@ -65,6 +69,7 @@ void Http::reconfigure(common::DaemonConfig daemon_config) {
     memory_.set_limit(config.http.memory);
     services_.message_size = config.submit.message_size;
     services_.recipients = config.submit.recipients;
+    services_.followers = config.http.followers;
     serve(std::move(daemon_config.listeners), config.http);
 }
 

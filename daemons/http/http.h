@@ -44,6 +44,7 @@ private:
     SubmissionClient submissions_;
     JournalReader journal_;
     Later later_;
+    EventFeed feed_;
     Services services_;
     Router router_;
     std::map<std::string, std::unique_ptr<web::Server>> servers_; // by address

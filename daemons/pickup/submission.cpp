@@ -318,7 +318,7 @@ void Submission::claimed(common::idempotency::Decision decision) {
     }
     using proto::relayed_submission::Cause;
     deferred_ = !decision.reply.permanent();
-    cause_ = decision.other_content && !deferred_ ? Cause::key_reused : Cause::key_busy;
+    cause_ = decision.busy ? Cause::key_busy : decision.other_content ? Cause::key_reused : Cause::unavailable;
     if (deferred_) return refuse(EX_TEMPFAIL, decision.reply.text);
     if (notice_ == RejectionNotice::to_program) return refuse(EX_DATAERR, decision.reply.text);
     envelope_.idempotency_key.clear(); // the report's reason is of another message's key

@@ -475,7 +475,7 @@ def test_disconnect_at_every_point_leaves_nothing(running):
 
 # -- doors that local users reach
 
-SOCKETS = ["submit", "showq", "control", "master", "http.sock"]
+SOCKETS = ["submit", "showq", "control", "master"]
 
 
 @pytest.mark.parametrize("noise", [b"", b"\0" * 10000, b"\xff" * 70000, b"{\"no\": ", b"GET / HTTP/1.0\r\n\r\n", os.urandom(5000)],

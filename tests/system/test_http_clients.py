@@ -19,6 +19,7 @@ def test_client(mta, language):
     api = Api(mta)
     mta.start()
     token = api.allow("shop", "--scope", "submit,read")
+    mta.wait_log("idempotency keys: all messages in the spool have been read")
     done = subprocess.run([*command, program], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "API": f"http://{api.host}:{api.port}", "TOKEN": token})
     assert done.returncode == 0 and "queued" in done.stdout, done.stdout + done.stderr

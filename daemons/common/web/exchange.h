@@ -32,6 +32,7 @@ public:
     void begin_stream(Response head);
     void write(std::string_view text);
     void end();
+    std::size_t unread() const { return response_.body.size() - taken_; }
 
     // ---- for the server ----
     bool answered() const { return answered_; }

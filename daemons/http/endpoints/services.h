@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/loop.h"
+#include "daemons/http/backend/event_feed.h"
 #include "daemons/http/backend/journal_reader.h"
 #include "daemons/http/backend/later.h"
 #include "daemons/http/backend/queue_client.h"
@@ -18,8 +19,10 @@ struct Services {
     SubmissionClient& submissions;
     JournalReader& journal;
     Later& later;
+    EventFeed& feed;
     std::uint64_t message_size = 0; // submit.message_size
     std::uint32_t recipients = 0;   // submit.recipients
+    std::uint32_t followers = 0;    // http.followers
 };
 
 } // namespace http
