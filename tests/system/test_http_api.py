@@ -254,6 +254,31 @@ def test_a_client_that_goes_in_the_middle_leaves_nothing(mta, api):
     assert not mta.mailbox("other") and not mta.logged("to=<other@test.example>")
 
 
+@pytest.mark.parametrize("part", ["header", "body"])
+def test_a_client_that_drips_is_disconnected(mta, api, part):
+    """A byte each second keeps no connection: a header has 15 seconds, a body 20 and its size at 16 KiB a second."""
+    head = HEAD.format(token=api.tokens["shop"]) + "Content-Length: 1000\r\n"
+    with socket.create_connection((api.host, api.port)) as s:
+        s.sendall((head + ("" if part == "header" else "\r\n")).encode())
+        s.settimeout(1)
+        for _ in range(40):
+            try:
+                if s.recv(1000) == b"":
+                    break
+            except TimeoutError:
+                try:
+                    s.sendall(b"x")
+                except (BrokenPipeError, ConnectionResetError):
+                    break
+            except ConnectionResetError:
+                break
+        else:
+            pytest.fail("still connected")
+    assert api.submit(MESSAGE, sender="a@test.example", to="someone@test.example").status == 202
+    mta.wait_mailbox(1, user="someone")
+    assert not mta.mailbox("other")
+
+
 def test_many_requests_on_one_connection(mta, api):
     connection = http.client.HTTPConnection(api.host, api.port)
     for n in range(200):
