@@ -1,6 +1,8 @@
 #include "daemons/http/gate.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/tokens/token_file.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -12,7 +14,9 @@ using tokens::Token;
 
 namespace {
 
-constexpr std::string_view scheme = "Bearer ";
+bool may(const tokens::Scopes& scopes, const Route& route) {
+    return scopes.has(*route.scope) || (route.or_scope && scopes.has(*route.or_scope));
+}
 
 Denial forbidden(Scope scope) {
     return {{403, "missing-scope",
@@ -29,7 +33,7 @@ Denial unauthorized() {
 Gate::Gate(common::Log& log, const std::string& directory, ReportProblem report_problem)
     : log_(log), report_problem_(std::move(report_problem)), file_(directory + "/" + std::string(tokens::file_name)) {}
 
-// Tokens that cannot be read are not replaced: an error in the file locks out nobody, and lets nobody in.
+// Tokens that cannot be read are not replaced: an error in the file changes nothing.
 void Gate::refresh(smtp::Now now) {
     using Change = common::WatchedFile::Change;
     auto change = file_.check(now);
@@ -54,7 +58,7 @@ void Gate::refresh(smtp::Now now) {
     report_problem_(fmt::format("{}: {}", file_.path(), file_.problem()));
 }
 
-std::expected<Caller, Denial> Gate::identify(const web::Request& request, Scope scope, smtp::Now now) {
+std::expected<Caller, Denial> Gate::identify(const web::Request& request, const Route& route, smtp::Now now) {
     refresh(now);
     if (!request.has_header("authorization")) {
         if (!request.client.user || !operators_.includes(*request.client.user)) return std::unexpected(unauthorized());
@@ -64,15 +68,17 @@ std::expected<Caller, Denial> Gate::identify(const web::Request& request, Scope 
         for (auto each : {Scope::read, Scope::read_content, Scope::submit, Scope::operate, Scope::remove,
                           Scope::suppress, Scope::admin})
             caller.scopes.add(each);
-        if (!caller.scopes.has(scope)) return std::unexpected(forbidden(scope));
+        if (!may(caller.scopes, route)) return std::unexpected(forbidden(*route.scope));
         return caller;
     }
     const auto field = request.header("authorization");
-    if (!field.starts_with(scheme)) return std::unexpected(failed(request, "not a bearer token"));
-    const auto token = check_token(request, field.substr(scheme.size()), now);
+    const auto space = std::min(field.find(' '), field.size());
+    if (!smtp::same_ignoring_case(field.substr(0, space), "Bearer"))
+        return std::unexpected(failed(request, "not a bearer token"));
+    const auto token = check_token(request, field.substr(std::min(space + 1, field.size())), now);
     if (!token) return std::unexpected(token.error());
     const auto& found = **token;
-    if (!found.scopes.has(scope)) return std::unexpected(forbidden(scope));
+    if (!may(found.scopes, route)) return std::unexpected(forbidden(*route.scope));
     if (!rates_.take(found.name, found.rate, 1s, now.monotonic))
         return std::unexpected(Denial{
             {429, "too-many-requests", fmt::format("This token may send {} requests per second.", found.rate), 1}});

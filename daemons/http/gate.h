@@ -9,6 +9,7 @@
 #include "daemons/common/web/message.h"
 #include "daemons/http/requests/call.h"
 #include "daemons/http/requests/host_check.h"
+#include "daemons/http/requests/router.h"
 #include <expected>
 #include <functional>
 #include <optional>
@@ -37,8 +38,8 @@ public:
     std::optional<Problem> check_origin(const web::Request& request) const {
         return http::check_origin(request, names_);
     }
-    // Of a request for a route that needs `scope`.
-    std::expected<Caller, Denial> identify(const web::Request& request, tokens::Scope scope, smtp::Now now);
+    // Of a request for a route that needs a token.
+    std::expected<Caller, Denial> identify(const web::Request& request, const Route& route, smtp::Now now);
 
 private:
     void refresh(smtp::Now now);

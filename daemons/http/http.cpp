@@ -1,10 +1,14 @@
 #include "daemons/http/http.h"
 #include "daemons/common/config/config.h"
+#include "daemons/http/endpoints/events.h"
 #include "daemons/http/endpoints/health.h"
+#include "daemons/http/endpoints/history.h"
 #include "daemons/http/endpoints/messages.h"
+#include "daemons/http/endpoints/operations.h"
 #include "daemons/http/endpoints/queue_views.h"
 #include "daemons/http/endpoints/submissions.h"
-#include "daemons/http/requests/submission.h"
+#include "daemons/http/endpoints/suppressions.h"
+#include "daemons/http/requests/media_type.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -35,13 +39,24 @@ spool::Result<std::unique_ptr<Http>> Http::create(common::DaemonContext& context
 Http::Http(common::DaemonContext& context, const config::Config& config)
     : context_(context), problems_(context.report_problem), memory_(config.http.memory),
       gate_(context.log, config::Http::directory(config.spool.directory), problems_.reporter("tokens")),
-      queue_(context), submissions_(context),
-      services_{.loop = context.loop, .log = context.log, .queue = queue_, .submissions = submissions_},
+      queue_(context), submissions_(context), journal_(context.loop, config.history.path(config.spool.directory)),
+      later_(context.loop), feed_(context.loop, config.history.path(config.spool.directory)),
+      services_{.loop = context.loop,
+                .log = context.log,
+                .queue = queue_,
+                .submissions = submissions_,
+                .journal = journal_,
+                .later = later_,
+                .feed = feed_},
       stop_check_(context.loop, [this] { check_stopped(); }) {
     add_health(router_, services_);
     add_queue_views(router_, services_);
     add_messages(router_, services_);
     add_submissions(router_, services_);
+    add_operations(router_, services_);
+    add_history(router_, services_);
+    add_events(router_, services_);
+    add_suppressions(router_, services_);
 }
 
 void Http::reconfigure(common::DaemonConfig daemon_config) {
@@ -54,6 +69,7 @@ void Http::reconfigure(common::DaemonConfig daemon_config) {
     memory_.set_limit(config.http.memory);
     services_.message_size = config.submit.message_size;
     services_.recipients = config.submit.recipients;
+    services_.followers = config.http.followers;
     serve(std::move(daemon_config.listeners), config.http);
 }
 
@@ -97,7 +113,7 @@ std::expected<std::uint64_t, web::Rejection> Http::begin(const web::Request& req
     }
     const auto& route = *match->route;
     if (route.scope) {
-        const auto caller = gate_.identify(request, *route.scope, common::Loop::now());
+        const auto caller = gate_.identify(request, route, common::Loop::now());
         if (!caller)
             return denied(caller.error().problem,
                           caller.error().delayed ? smtp::Duration(guess_delay) : smtp::Duration{});
@@ -122,7 +138,7 @@ void Http::handle(std::shared_ptr<web::Exchange> exchange) {
     if (!match) return exchange->respond(reject(404, "There is no such path."));
     Caller caller;
     if (match->route->scope) {
-        auto known = gate_.identify(exchange->request(), *match->route->scope, common::Loop::now());
+        auto known = gate_.identify(exchange->request(), *match->route, common::Loop::now());
         if (!known) return exchange->respond(response_to(known.error().problem));
         caller = *std::move(known);
     }
@@ -140,7 +156,7 @@ void Http::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Http::check_stopped() {
-    if (submissions_.open() > 0 || queue_.open() > 0) return stop_check_.start(20ms);
+    if (submissions_.open() > 0 || queue_.open() > 0 || journal_.open() > 0) return stop_check_.start(20ms);
     servers_.clear();
     if (auto done = std::exchange(stopped_, nullptr)) done();
 }

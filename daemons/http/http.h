@@ -6,6 +6,7 @@
 #include "daemons/common/logging/problems.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/web/server.h"
+#include "daemons/http/backend/journal_reader.h"
 #include "daemons/http/backend/queue_client.h"
 #include "daemons/http/backend/submission_client.h"
 #include "daemons/http/endpoints/services.h"
@@ -41,6 +42,9 @@ private:
     Gate gate_;
     QueueClient queue_;
     SubmissionClient submissions_;
+    JournalReader journal_;
+    Later later_;
+    EventFeed feed_;
     Services services_;
     Router router_;
     std::map<std::string, std::unique_ptr<web::Server>> servers_; // by address

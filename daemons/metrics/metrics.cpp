@@ -8,6 +8,14 @@ namespace metrics {
 
 using common::MetricId;
 using proto::Role;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr web::ServerLimits limits{.connections = 32, .header = 10s, .idle = 10s, .grace = 10s};
+constexpr std::uint64_t most_memory = 1 << 20; // for bodies, which are ignored
+
+} // namespace
 
 spool::Result<std::unique_ptr<Metrics>> Metrics::create(common::DaemonContext& context,
                                                         common::DaemonConfig daemon_config) {
@@ -18,7 +26,8 @@ spool::Result<std::unique_ptr<Metrics>> Metrics::create(common::DaemonContext& c
 
 Metrics::Metrics(common::DaemonContext& context)
     : context_(context), process_(Role::metrics, context.log, context.metrics),
-      collection_(context.loop, aggregator_, context.metrics, [this] { process_.measure(); }) {}
+      collection_(context.loop, aggregator_, context.metrics, [this] { process_.measure(); }), memory_(most_memory),
+      pages_(makers(), [this](auto done) { collection_.request(std::move(done)); }) {}
 
 void Metrics::reconfigure(common::DaemonConfig daemon_config) {
     aggregator_.limit_links(daemon_config.config.metrics.links, common::Loop::now().monotonic);
@@ -52,8 +61,7 @@ void Metrics::serve(std::vector<common::InheritedListener> handed, const config:
             missing += (missing.empty() ? "" : ", ") + address;
             continue;
         }
-        auto server = HttpServer::open(context_.loop, std::move(socket->fd), pages(),
-                                       [this](auto done) { collection_.request(std::move(done)); });
+        auto server = web::Server::open(context_.loop, std::move(socket->fd), pages_, memory_, limits);
         if (server) {
             servers_[address] = *std::move(server);
         } else {
@@ -67,7 +75,7 @@ void Metrics::serve(std::vector<common::InheritedListener> handed, const config:
     });
 }
 
-HttpServer::Pages Metrics::pages() {
+Pages::Makers Metrics::makers() {
     return {{"/metrics",
              [this] {
                  return Page{.type = std::string(content_type),

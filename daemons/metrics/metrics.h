@@ -9,7 +9,7 @@
 #include "daemons/metrics/aggregator.h"
 #include "daemons/metrics/collection.h"
 #include "daemons/metrics/health.h"
-#include "daemons/metrics/http_server.h"
+#include "daemons/metrics/pages.h"
 #include <map>
 #include <memory>
 #include <string>
@@ -28,7 +28,7 @@ public:
 
 private:
     void serve(std::vector<common::InheritedListener> handed, const config::Metrics& settings);
-    HttpServer::Pages pages();
+    Pages::Makers makers();
     ServiceHealth health() const;
 
     common::DaemonContext& context_;
@@ -36,7 +36,9 @@ private:
     common::ProcessMetrics process_;
     Collection collection_;
     std::unique_ptr<ipc::Listener> listener_;
-    std::map<std::string, std::unique_ptr<HttpServer>> servers_; // by address
+    web::BodyMemory memory_;
+    Pages pages_;
+    std::map<std::string, std::unique_ptr<web::Server>> servers_; // by address
 };
 
 } // namespace metrics

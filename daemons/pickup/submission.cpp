@@ -335,7 +335,7 @@ void Submission::claimed(common::idempotency::Decision decision) {
     }
     using proto::relayed_submission::Cause;
     deferred_ = !decision.reply.permanent();
-    cause_ = decision.other_content && !deferred_ ? Cause::key_reused : Cause::key_busy;
+    cause_ = decision.busy ? Cause::key_busy : decision.other_content ? Cause::key_reused : Cause::unavailable;
     if (deferred_) return refuse(EX_TEMPFAIL, decision.reply.text);
     if (notice_ == RejectionNotice::to_program) return refuse(EX_DATAERR, decision.reply.text);
     envelope_.idempotency_key.clear(); // the report's reason is of another message's key
@@ -504,7 +504,11 @@ void Submission::refuse(std::uint8_t status, std::string text, std::string_view 
     stage_ = Stage::over;
     writer_.reset();
     std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }, '?');
-    context_.log.warning("{}submission by {} refused: {}", id_.valid() ? id_.text() + ": " : "", source_text(), text);
+    const auto id = id_.valid() ? id_.text() + ": " : "";
+    if (client_)
+        context_.log.warning("{}submission over HTTP by {} refused: {}", id, client_->submitter, text);
+    else
+        context_.log.warning("{}submission by uid={} refused: {}", id, uid_, text);
     if (notice_ == RejectionNotice::by_report && status != EX_TEMPFAIL) {
         returned_.emplace(std::string(code) + " " + text);
         returned_->keep(std::exchange(beginning_, {}), taken_);

@@ -11,7 +11,7 @@ from .ground import Recorder, run
 from .load import wait_for_port
 
 PROGRAMS = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce",
-            "events", "postrider", "sendmail")
+            "events", "http", "postrider", "sendmail")
 QUEUE_ID = re.compile("[0-9A-F]{10,14}")
 
 

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from harness.http_api import Api
 from harness.mta import BUILD, ROLES, Mta
 from harness.watch import wait_until
 
 pytestmark = pytest.mark.needs("root", "confinement")
 SERVICE, GROUP = "nobody", "nogroup"  # any user without rights does for one
 OPERATORS, OWNER = "staff", "games"
-SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report"),
+SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report", "control"), "pickup": ("relayed-submission",),
            "categorizer": ("recipient_check",), "router": ("tls-results",), "local": ("user_files",), "metrics": ("figures",)}
 PLACES = ("bad", "drop", "index", "quarantine", "quarantine/incomplete", "state/categorizer", "state/idempotency", "state/mta-sts", "suppression", "history")
 WRITERS = ("smtpd", "pickup", "bounce")  # have a directory below incoming/
@@ -93,6 +94,7 @@ def whole(place, block):
     mta.config["mta"].update(multi_user=True, user=SERVICE, drop_group=GROUP, admin_group=OPERATORS)
     mta.config["local"].update(users=[], minimum_uid=2)
     mta.config["metrics"] = {"listen": [f"{mta.address}:{block.port()}"]}
+    mta.config["http"] = {"enabled": True}
     yield mta
     mta.kill_everything()
     assert not mta.crashes()
@@ -139,6 +141,28 @@ def test_only_root_and_operators_give_orders(whole):
                         "error": "only root and members of mta.admin_group may use this socket"}
     assert mta.logged(rf"control: uid={pwd.getpwnam(SERVICE).pw_uid} refused: neither root nor an operator")
     assert mta.process.poll() is None
+
+
+def test_the_api_knows_its_clients(whole, block):
+    mta = whole
+    mta.config["http"]["listen"] = [f"{mta.address}:{block.port()}"]
+    api = Api(mta)
+    mta.start()
+    api.allow("reader", "--scope", "read")  # made by root, read by the service user
+    tokens = (mta.spool / "http" / "tokens").stat()
+    assert (tokens.st_uid, tokens.st_mode & 0o777) == (pwd.getpwnam(SERVICE).pw_uid, 0o640)
+    assert api.json("/v1/status")["accepting"] is True
+
+    def over_the_socket(**who):
+        code = ("import socket,sys;s=socket.socket(socket.AF_UNIX);s.connect(sys.argv[1]);"
+                "s.sendall(b'GET /v1/status HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n');print(s.makefile().readline())")
+        done = subprocess.run(["/usr/bin/python3", "-c", code, mta.spool / "run" / "http.sock"], capture_output=True, text=True, **who)
+        return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+    operators = grp.getgrnam(OPERATORS).gr_gid
+    assert " 200 " in over_the_socket() and " 200 " in over_the_socket(user="daemon", group="daemon", extra_groups=[operators])
+    assert "PermissionError" in over_the_socket(user="daemon", group="daemon", extra_groups=[])
+    assert "PermissionError" in over_the_socket(user=SERVICE, group=GROUP, extra_groups=[])
+    assert " 401 " in over_the_socket(user=SERVICE, group=GROUP, extra_groups=[operators])
 
 
 def test_every_daemon_is_confined(whole):

@@ -93,6 +93,67 @@ def test_suppressed_recipients_are_refused_at_once(mta, api):
     assert refused.json["code"] == "no-recipients" and refused.json["recipients"][0]["state"] == "suppressed"
 
 
+def test_what_became_of_a_message(mta, api):
+    sent = api.submit(MESSAGE, sender="shop@test.example", to="other@test.example").json["id"]
+    mta.wait_mailbox(1, user="other")
+    wait_until(lambda: api.json(f"/v1/messages/{sent}").get("finished"), 20, "the message to be finished")
+    assert api.json(f"/v1/messages/{sent}")["recipients"][0]["outcome"] == "delivered"
+    events = api.json(f"/v1/messages/{sent}/events")["events"]
+    assert [e["type"] for e in events] == ["message.accepted", "message.delivered", "message.finished"]
+    assert events[0]["submitter"] == "token:shop"
+    [found] = api.json("/v1/history?filter=other@test.example&events=true")["messages"]
+    assert found["id"] == sent and found["events"] == events
+    lines = api.request("GET", f"/v1/messages/{sent}/events", headers={"Accept": "application/x-ndjson"})
+    assert lines.type == "application/x-ndjson" and [json.loads(line) for line in lines.body.splitlines()] == events
+    assert api.json("/v1/history?filter=nobody@test.example")["messages"] == []
+    assert api.request("GET", "/v1/history").status == 400
+    assert api.request("GET", "/v1/history?filter=colour%3Dred").status == 400
+    assert api.request("GET", "/v1/messages/0123456789ABCD/events").status == 404
+
+
+def test_operations(mta, api):
+    operator = api.allow("operator", "--scope", "operate")
+    cleaner = api.allow("cleaner", "--scope", "remove")
+
+    def operate(token=operator, **order):
+        return api.request("POST", "/v1/operations", order, token=token)
+    assert operate(op="pause", scope="everything", why="maintenance").status == 200
+    assert [p["by"] for p in api.json("/v1/pauses")["pauses"]] == ["token operator"]
+    assert operate(op="pause", scope="everything").status == 409
+    first = api.submit(MESSAGE, sender="shop@test.example", to="other@test.example").json["id"]
+    dry = operate(op="hold", filter=["recipient=other@*"], dry_run=True).json
+    assert (dry["would_change"], dry["changed"]) == (1, 0) and dry["selection"].startswith("sel_")
+    second = api.submit(MESSAGE, sender="shop@test.example", to="other@test.example").json["id"]
+    assert operate(token=cleaner, op="remove", selection=dry["selection"]).status == 404
+    done = operate(op="hold", selection=dry["selection"], why="look at it").json
+    assert done["changed"] == 1
+    assert {m["id"] for m in api.json("/v1/messages?filter=state%3Dheld")["messages"]} == {first}
+    assert operate(op="hold", selection=dry["selection"]).status == 404
+    assert operate(op="remove", ids=[first]).status == 403
+    assert operate(token=cleaner, op="hold", ids=[first]).status == 403
+    assert operate(token=cleaner, op="remove", ids=[first, second], why="wrong list").json["changed"] == 2
+    assert operate(op="hold", filter=["recipient=other@*"], dry_run=True).status == 404
+    for wrong in ({"op": "explode"}, {"op": "hold"}, {"op": "hold", "ids": [first], "filter": ["all"]}, {"op": "pause", "ids": [first]},
+                  {"op": "hold", "scope": "everything"}, {"op": "hold", "ids": "x", "colour": "red"}):
+        assert operate(**wrong).status == 400, wrong
+    assert operate(op="resume", scope="everything").status == 200
+
+
+def test_suppressions(mta, api):
+    writer = api.allow("writer", "--scope", "suppress,read")
+    assert api.request("POST", "/v1/suppressions", {"recipient": "gone@remote.example", "reason": "complained", "expires": "2099-01-01T00:00:00Z"},
+                       token=writer).json["added"] == 1
+    entry = api.json("/v1/suppressions/gone@remote.example")
+    assert (entry["reason"], entry["expires"], entry["added_by"]) == ("complained", "2099-01-01T00:00:00Z", "token writer")
+    assert [e["recipient"] for e in api.json("/v1/suppressions")["suppressions"]] == ["gone@remote.example"]
+    assert api.request("DELETE", "/v1/suppressions/gone@remote.example").status == 403
+    assert api.request("DELETE", "/v1/suppressions/gone@remote.example", token=writer).json["removed"] == 1
+    assert api.request("DELETE", "/v1/suppressions/gone@remote.example", token=writer).status == 404
+    assert api.request("GET", "/v1/suppressions/gone@remote.example").status == 404
+    for wrong in ({}, {"recipient": "a b"}, {"recipient": "a@b.example", "expires": "tomorrow"}):
+        assert api.request("POST", "/v1/suppressions", wrong, token=writer).status == 400, wrong
+
+
 @pytest.mark.parametrize("query, why", [
     ("to=other@test.example", "from: is missing"),
     ("from=a@test.example", "at least one recipient"),
@@ -191,6 +252,31 @@ def test_a_client_that_goes_in_the_middle_leaves_nothing(mta, api):
     assert api.submit(MESSAGE, sender="a@test.example", to="someone@test.example").status == 202
     mta.wait_mailbox(1, user="someone")
     assert not mta.mailbox("other") and not mta.logged("to=<other@test.example>")
+
+
+@pytest.mark.parametrize("part", ["header", "body"])
+def test_a_client_that_drips_is_disconnected(mta, api, part):
+    """A byte each second keeps no connection: a header has 15 seconds, a body 20 and its size at 16 KiB a second."""
+    head = HEAD.format(token=api.tokens["shop"]) + "Content-Length: 1000\r\n"
+    with socket.create_connection((api.host, api.port)) as s:
+        s.sendall((head + ("" if part == "header" else "\r\n")).encode())
+        s.settimeout(1)
+        for _ in range(40):
+            try:
+                if s.recv(1000) == b"":
+                    break
+            except TimeoutError:
+                try:
+                    s.sendall(b"x")
+                except (BrokenPipeError, ConnectionResetError):
+                    break
+            except ConnectionResetError:
+                break
+        else:
+            pytest.fail("still connected")
+    assert api.submit(MESSAGE, sender="a@test.example", to="someone@test.example").status == 202
+    mta.wait_mailbox(1, user="someone")
+    assert not mta.mailbox("other")
 
 
 def test_many_requests_on_one_connection(mta, api):

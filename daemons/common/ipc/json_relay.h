@@ -1,6 +1,6 @@
 // The operations of a control socket as other daemons ask for them on behalf of their own clients
 // (proto/relayed_control.h): the server's end, with the same answers as JsonServer. The peers are authenticated
-// daemons; what they may ask for is limited all the same. Knows no operations.
+// daemons; what they may ask for is limited nevertheless. Knows no operations.
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/json_lines.h"

@@ -21,12 +21,12 @@ void Exchange::begin_stream(Response head) {
 
 void Exchange::write(std::string_view text) {
     if (gone_ || ended_) return;
-    if (response_.body.size() - taken_ + text.size() > most_unread) {
+    if (unread() + text.size() > most_unread) {
         ended_ = true;
         if (wakers_.cut) wakers_.cut();
-        return;
+    } else {
+        response_.body += text;
     }
-    response_.body += text;
     if (wakers_.answered) wakers_.answered();
 }
 

@@ -1,5 +1,5 @@
-// One request and its answer, which may be given later, at once or as a stream. Kept by whoever answers it; the client
-// may have gone meanwhile. Knows no routes.
+// One request and its answer, which may be given later, at once or as a stream. Kept by its handler; the client may
+// have gone meanwhile. Knows no routes.
 #pragma once
 #include "daemons/common/web/message.h"
 #include <cstddef>
@@ -32,6 +32,7 @@ public:
     void begin_stream(Response head);
     void write(std::string_view text);
     void end();
+    std::size_t unread() const { return response_.body.size() - taken_; }
 
     // ---- for the server ----
     bool answered() const { return answered_; }

@@ -60,7 +60,7 @@ struct ServerLimits {
 
 class Server {
 public:
-    static constexpr std::size_t most_delayed = 100;        // further ones are told to try again later
+    static constexpr std::size_t most_delayed = 100;        // further ones get an answer at once
     static constexpr std::size_t header_memory = 32 * 1024; // of a connection: header of request and answer
 
     // `fd`: bound, listening, non-blocking. `handler` and `memory` outlive it.

@@ -78,7 +78,7 @@ private:
 
     void give_up(Failure why) {
         end(std::move(why));
-        connector_.fail("given up"); // what still comes belongs to nobody
+        connector_.fail("given up"); // what still comes is not wanted
     }
     void end_well() { finish({std::move(lines_), {}}); }
     void end(Failure why) {

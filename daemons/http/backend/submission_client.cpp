@@ -12,9 +12,9 @@ namespace submit = proto::submit;
 
 namespace {
 
-constexpr auto look_interval = 500ms;
+constexpr auto wait_interval = 500ms;
 
-Outcome unavailable(std::string text) {
+Outcome not_submitted(std::string text) {
     Outcome outcome;
     outcome.status = EX_TEMPFAIL;
     outcome.text = std::move(text);
@@ -35,8 +35,8 @@ public:
                       .on_down =
                           [this](const std::string&) {
                               if (job_)
-                                  finish(unavailable("The connection to pickup was lost: the message may have been "
-                                                     "accepted. Try again with the same Idempotency-Key."));
+                                  finish(not_submitted("The connection to pickup was lost: the message may have been "
+                                                       "accepted. Try again with the same Idempotency-Key."));
                           },
                       .on_drained = [this] { send_more(); }}) {}
     Connection(const Connection&) = delete;
@@ -116,7 +116,7 @@ void SubmissionClient::submit(NewMessage message, Done done) {
     Job job{std::move(message), std::move(done), common::Loop::now().monotonic};
     if (waiting_.size() >= most_waiting)
         return context_.loop.defer([this, job = std::make_shared<Job>(std::move(job))] {
-            finish(*job, unavailable("Too many messages are being submitted."));
+            finish(*job, not_submitted("Too many messages are being submitted."));
         });
     waiting_.push_back(std::move(job));
     assign();
@@ -135,7 +135,7 @@ void SubmissionClient::assign() {
         static_cast<std::size_t>(std::ranges::count_if(connections_, [](const auto& each) { return each->busy(); }));
     if (busy == connections_.size() && busy < most_connections)
         connections_.push_back(std::make_unique<Connection>(*this));
-    if (!expiry_.armed()) expiry_.start(look_interval);
+    if (!expiry_.armed()) expiry_.start(wait_interval);
 }
 
 void SubmissionClient::expire() {
@@ -144,9 +144,9 @@ void SubmissionClient::expire() {
     while (!waiting_.empty() && now - waiting_.front().asked > longest_wait) {
         auto job = std::move(waiting_.front());
         waiting_.pop_front();
-        finish(job, unavailable("No mail is accepted: pickup is not running, or too busy."));
+        finish(job, not_submitted("No mail is accepted: pickup is not running, or too busy."));
     }
-    if (!waiting_.empty()) expiry_.start(look_interval);
+    if (!waiting_.empty()) expiry_.start(wait_interval);
 }
 
 void SubmissionClient::finish(Job& job, Outcome outcome) {

@@ -1,5 +1,6 @@
 #include "daemons/http/endpoints/answers.h"
 #include "daemons/common/proto/control.h"
+#include "daemons/http/requests/media_type.h"
 #include <nlohmann/json.hpp>
 
 namespace http {
@@ -20,14 +21,12 @@ Problem problem_of(const QueueClient::Failure& failure) {
     return {500, "failed", std::move(text)};
 }
 
-bool wants_lines(const web::Request& request) {
-    return request.header("accept").find("application/x-ndjson") != std::string_view::npos;
-}
+bool wants_lines(const web::Request& request) { return names_type(request.header("accept"), lines_type); }
 
 web::Response list_response(const web::Request& request, std::string_view name, std::vector<json> lines,
                             const std::string& next) {
     if (wants_lines(request)) {
-        web::Response response{.status = 200, .type = "application/x-ndjson", .body = {}, .headers = {}};
+        web::Response response{.status = 200, .type = std::string(lines_type), .body = {}, .headers = {}};
         for (const auto& line : lines) response.body += text_of(line) + "\n";
         return response;
     }

@@ -1,9 +1,9 @@
 #include "daemons/http/endpoints/messages.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/http/endpoints/answers.h"
+#include "daemons/http/endpoints/history.h"
+#include "daemons/http/endpoints/limits.h"
 #include "daemons/http/requests/times.h"
-#include <charconv>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace http {
@@ -14,23 +14,25 @@ namespace op = proto::control::op;
 
 namespace {
 
-constexpr std::uint64_t default_limit = 100, largest_limit = 1000;
+constexpr auto moment = std::chrono::milliseconds(500);
 
-std::optional<std::uint64_t> limit_of(const web::Request& request) {
-    const auto text = request.parameter("limit");
-    if (text.empty()) return default_limit;
-    std::uint64_t limit = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
-    if (error != std::errc{} || rest != text.data() + text.size() || limit == 0 || limit > largest_limit) return {};
-    return limit;
+enum class Attempt : bool { first, last };
+
+// A message that is no longer queued, from the journal. What has just left the queue is there a moment later.
+void show_gone(Services& services, const std::shared_ptr<Call>& call, Attempt attempt) {
+    services.journal.message(call->value(0), [&services, call, attempt](const JournalReader::Answer& answer) {
+        if (const auto problem = problem_of(answer)) return call->respond(*problem);
+        if (!answer.messages.empty())
+            return call->respond(json_response(200, json_of(answer.messages.front().history)));
+        if (attempt == Attempt::last) return call->respond(Problem{404, "not-found", "There is no such message."});
+        services.later.after(moment, [&services, call] { show_gone(services, call, Attempt::last); });
+    });
 }
 
 // One more than is asked for shows whether there are more.
-void list(Services& services, const std::shared_ptr<Call>& call) {
-    const auto limit = limit_of(call->request());
-    if (!limit)
-        return call->respond(
-            Problem{400, "invalid-request", fmt::format("limit: expected a number from 1 to {}.", largest_limit)});
+void list_messages(Services& services, const std::shared_ptr<Call>& call) {
+    const auto limit = limit_in(call->request());
+    if (!limit) return call->respond(limit.error());
     json request = {{"op", op::messages}, {"limit", *limit + 1}};
     for (const auto& [name, value] : call->request().parameters)
         if (name == "filter") request["filter"].push_back(value);
@@ -49,18 +51,18 @@ void list(Services& services, const std::shared_ptr<Call>& call) {
                        });
 }
 
-void show(Services& services, const std::shared_ptr<Call>& call) {
+void show_message(Services& services, const std::shared_ptr<Call>& call) {
     services.queue.ask(call->caller().principal, {{"op", op::message}, {"id", call->value(0)}},
-                       [call](QueueClient::Answer answer) {
-                           if (answer.failure) return call->respond(problem_of(*answer.failure));
-                           if (answer.lines.empty())
-                               return call->respond(Problem{404, "not-found", "There is no such message."});
+                       [&services, call](QueueClient::Answer answer) {
+                           if (answer.failure && answer.failure->code != proto::control::code::unknown)
+                               return call->respond(problem_of(*answer.failure));
+                           if (answer.lines.empty()) return show_gone(services, call, Attempt::first);
                            show_times(answer.lines.front());
                            call->respond(json_response(200, answer.lines.front()));
                        });
 }
 
-void explain(Services& services, const std::shared_ptr<Call>& call) {
+void explain_message(Services& services, const std::shared_ptr<Call>& call) {
     services.queue.ask(call->caller().principal, {{"op", op::explain}, {"id", call->value(0)}},
                        [call](QueueClient::Answer answer) {
                            if (answer.failure) return call->respond(problem_of(*answer.failure));
@@ -70,7 +72,7 @@ void explain(Services& services, const std::shared_ptr<Call>& call) {
 }
 
 // What is being delivered cannot be called back: it may still arrive.
-void remove(Services& services, const std::shared_ptr<Call>& call) {
+void remove_message(Services& services, const std::shared_ptr<Call>& call) {
     const auto report = call->parameter("report"), why = call->parameter("why");
     if (!report.empty() && report != "true" && report != "false")
         return call->respond(Problem{400, "invalid-request", "report: expected true or false."});
@@ -111,13 +113,13 @@ void add_messages(Router& router, Services& services) {
          {"limit", "Maximum number of messages: 100 by default, at most 1000"},
          {"after", "Continue after this message: \"next\" of the previous answer"},
          {"sort", "oldest, newest, largest or next"}},
-        {200, 400, 404, 503}, list);
-    add("GET", "/v1/messages/{id}", Scope::read, "Show a message", {}, {200, 404, 503}, show);
+        {200, 400, 404, 503}, list_messages);
+    add("GET", "/v1/messages/{id}", Scope::read, "Show a message", {}, {200, 404, 503}, show_message);
     add("GET", "/v1/messages/{id}/explain", Scope::read, "Explain what a message waits for", {}, {200, 404, 503},
-        explain);
+        explain_message);
     add("DELETE", "/v1/messages/{id}", Scope::remove, "Remove a message",
         {{"report", "true: it expires, and its sender gets a report"}, {"why", "Reason, kept in the journal"}},
-        {200, 400, 404, 409, 503}, remove);
+        {200, 400, 404, 409, 503}, remove_message);
 }
 
 } // namespace http

@@ -28,7 +28,7 @@ web::Response first(const web::Request&, std::vector<json> lines) {
     return json_response(200, lines.empty() ? json::object() : lines.front());
 }
 
-Show list(std::string_view name) {
+Show as_list(std::string_view name) {
     return [name](const web::Request& request, std::vector<json> lines) {
         return list_response(request, name, std::move(lines));
     };
@@ -66,9 +66,9 @@ void add_queue_views(Router& router, Services& services) {
                     }});
     };
     view("/v1/status", "Show the state of the mail system", op::status, nullptr, first);
-    view("/v1/links", "List links", op::links, nullptr, list("links"));
+    view("/v1/links", "List links", op::links, nullptr, as_list("links"));
     view("/v1/links/{name}", "Show a link and its queues", op::link, "link", link_with_queues);
-    view("/v1/queues", "List queues", op::queues, nullptr, list("queues"));
+    view("/v1/queues", "List queues", op::queues, nullptr, as_list("queues"));
     view("/v1/queues/{name}", "Show a queue", op::queue, "queue", first);
     view("/v1/pauses", "List pauses", op::status, nullptr, pauses);
 }

@@ -2,6 +2,9 @@
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/loop.h"
+#include "daemons/http/backend/event_feed.h"
+#include "daemons/http/backend/journal_reader.h"
+#include "daemons/http/backend/later.h"
 #include "daemons/http/backend/queue_client.h"
 #include "daemons/http/backend/submission_client.h"
 #include <cstdint>
@@ -14,8 +17,12 @@ struct Services {
     common::Log& log;
     QueueClient& queue;
     SubmissionClient& submissions;
+    JournalReader& journal;
+    Later& later;
+    EventFeed& feed;
     std::uint64_t message_size = 0; // submit.message_size
     std::uint32_t recipients = 0;   // submit.recipients
+    std::uint32_t followers = 0;    // http.followers
 };
 
 } // namespace http

@@ -1,4 +1,5 @@
 #include "daemons/http/endpoints/submissions.h"
+#include "daemons/http/requests/media_type.h"
 #include "daemons/http/requests/submission.h"
 #include <nlohmann/json.hpp>
 

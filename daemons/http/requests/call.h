@@ -31,7 +31,7 @@ public:
         : exchange_(std::move(exchange)), values_(std::move(values)), caller_(std::move(caller)) {}
 
     web::Request& request() const { return exchange_->request(); }
-    web::Exchange& exchange() const { return *exchange_; }
+    const std::shared_ptr<web::Exchange>& shared_exchange() const { return exchange_; }
     const std::string& value(std::size_t number) const { return values_.at(number); }
     const Caller& caller() const { return caller_; }
     std::string_view parameter(std::string_view name) const { return request().parameter(name); }

@@ -8,9 +8,9 @@ using nlohmann::json;
 
 namespace {
 
-constexpr unsigned bad_request = 400, too_large = 413;
+constexpr unsigned not_understood = 400, content_too_large = 413;
 
-Problem not_valid(std::string detail) { return {bad_request, "invalid-json", std::move(detail)}; }
+Problem not_valid(std::string detail) { return {not_understood, "invalid-json", std::move(detail)}; }
 
 } // namespace
 
@@ -33,7 +33,7 @@ std::expected<json, Problem> read_json(std::string_view text, const std::set<std
         if (!content.contains(name)) beside += name.size() + text_of(value).size();
     if (beside > largest_beside_content)
         return std::unexpected(Problem{
-            too_large, "too-large",
+            content_too_large, "too-large",
             fmt::format("The body has more than {} bytes beside the content of the message.", largest_beside_content)});
     return read;
 }
@@ -109,7 +109,7 @@ std::optional<Problem> Members::problem() {
     for (const auto& [name, value] : object_.items())
         if (!taken_.contains(name)) wrong(name, "no such member: it is unknown here");
     if (problem_.empty()) return {};
-    return Problem{bad_request, "invalid-request", problem_};
+    return Problem{not_understood, "invalid-request", problem_};
 }
 
 } // namespace http

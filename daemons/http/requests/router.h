@@ -23,6 +23,7 @@ struct Parameter {
 struct Route {
     std::string_view method, path;              // "GET", "/v1/messages/{id}"
     std::optional<tokens::Scope> scope;         // nothing: needs no token
+    std::optional<tokens::Scope> or_scope = {}; // instead
     std::string_view summary;                   // "Show a message"
     std::vector<Parameter> parameters = {};     // of the query
     std::vector<std::string_view> accepts = {}; // types of the body; empty: it has none

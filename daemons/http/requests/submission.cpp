@@ -2,6 +2,7 @@
 #include "daemons/common/submission/sender_requests.h"
 #include "daemons/decide/message/idempotency.h"
 #include "daemons/http/requests/json_reader.h"
+#include "daemons/http/requests/media_type.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
@@ -192,12 +193,6 @@ Problem problem_of(const Outcome& outcome) {
 }
 
 } // namespace
-
-std::string media_type(std::string_view content_type) {
-    auto type = content_type.substr(0, content_type.find(';'));
-    while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
-    return smtp::lowered(type);
-}
 
 std::expected<SubmissionRequest, Problem> read_submission(web::Request& request, const Caller& caller,
                                                           const SubmissionLimits& limits) {

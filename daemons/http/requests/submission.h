@@ -34,8 +34,4 @@ std::expected<SubmissionRequest, Problem> read_submission(web::Request& request,
                                                           const SubmissionLimits& limits);
 web::Response response_to(const proto::relayed_submission::Outcome& outcome, const SubmissionRequest& request);
 
-inline constexpr std::string_view rfc822_type = "message/rfc822", json_type = "application/json";
-// Without its parameters, in lower case.
-std::string media_type(std::string_view content_type);
-
 } // namespace http

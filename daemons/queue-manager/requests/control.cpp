@@ -12,7 +12,7 @@ namespace code = proto::control::code;
 
 namespace {
 
-// What http passes on for its clients: whoever takes it over cannot do more.
+// What http passes on for its clients: an attacker in control of that process cannot do more.
 bool is_for_http(std::string_view operation) {
     constexpr std::string_view all[] = {op::status,       op::links,    op::link,       op::queues,      op::queue,
                                         op::messages,     op::message,  op::explain,    op::pause,       op::resume,

@@ -50,7 +50,7 @@ std::expected<Suppressions::Entries, std::string> entries_of(const json& body, s
         if (!sender) return std::unexpected(fmt::format("the sender's domain: {}", sender.error()));
         if (decide::suppression_key(*recipient, *sender).size() > store::longest_key)
             return std::unexpected(fmt::format("\"{}\" is too long", *recipient));
-        const std::int64_t expires = each.value("expires", 0);
+        const std::int64_t expires = each.value("expires", std::int64_t{0});
         out.push_back({.recipient = std::move(*recipient),
                        .sender = std::move(*sender),
                        .reason = one_line(each, "reason"),

@@ -133,6 +133,11 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
     CHECK(place.tries(Role::events, creation_of("spool/incoming/11/ITS")) == EACCES);
     CHECK(place.tries(Role::events, creation_of("spool/history/NEW")) == 0);
     CHECK(place.tries(Role::events, read_of("elsewhere")) == EACCES);
+    CHECK(place.tries(Role::http, read_of(message)) == EACCES);
+    CHECK(place.tries(Role::http, read_of("elsewhere")) == EACCES);
+    CHECK(place.tries(Role::http, read_of("spool/history/NEW")) == 0);
+    CHECK(place.tries(Role::http, creation_of("spool/history/ITS")) == EACCES);
+    CHECK(place.tries(Role::http, creation_of("spool/http/tokens")) != 0);
     CHECK(place.tries(Role::bounce, creation_of("spool/history/NEWER")) == EACCES);
     CHECK(place.tries(Role::smtpd, read_of("spool/incoming/11/OTHER")) == EACCES);
     CHECK(place.tries(Role::smtpd, creation_of("spool/state/mta-sts/NEW")) == EACCES);
@@ -198,7 +203,7 @@ TEST_CASE("system calls: no programs, no tracing; no network where there is noth
     Place place;
     if (!has_seccomp(place)) return;
     for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer, Role::bounce,
-                            Role::queue_manager, Role::metrics, Role::events}) {
+                            Role::queue_manager, Role::metrics, Role::events, Role::http}) {
         CAPTURE(proto::name_of(role));
         CHECK(place.tries(role, shell) == EPERM);
         CHECK(place.tries(role, tracing) == EPERM);
@@ -218,7 +223,7 @@ TEST_CASE("system calls: nothing that gives a confined process more than it has"
     };
     const pid_t other = ::getpid();
     for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer, Role::bounce,
-                            Role::queue_manager, Role::metrics, Role::events}) {
+                            Role::queue_manager, Role::metrics, Role::events, Role::http}) {
         CAPTURE(proto::name_of(role));
         const auto gets = [&](const std::function<long()>& act) {
             return place.tries(role, [&](Place&) { return result(act()); });
@@ -277,7 +282,7 @@ TEST_CASE("files: nothing of /proc but a process's own") {
     Place place;
     const auto of = fmt::format("/proc/{}/", ::getpid());
     for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::bounce,
-                            Role::queue_manager, Role::metrics, Role::events}) {
+                            Role::queue_manager, Role::metrics, Role::events, Role::http}) {
         CAPTURE(proto::name_of(role));
         for (const std::string name : {"mem", "environ", "cmdline", "maps"})
             CHECK(place.tries(role, [&](Place&) { return opening(of + name, O_RDONLY); }) == EACCES);

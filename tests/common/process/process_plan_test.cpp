@@ -14,8 +14,9 @@ TEST_CASE(
     config.smtp_client.workers = 2;
     CHECK(process_plan(config).size() == 7 + 3 + 2); // nobody who serves metrics where nobody wants them
     config.metrics.listen = {*common::Endpoint::parse("127.0.0.1:9525", 0)};
+    config.http.enabled = true;
     const auto plan = process_plan(config);
-    CHECK(plan.size() == 8 + 3 + 2);
+    CHECK(plan.size() == 9 + 3 + 2);
     std::set<std::string> names;
     std::set<std::uint32_t> slots;
     std::multiset<std::string_view> served;
@@ -25,6 +26,10 @@ TEST_CASE(
         CHECK(each.as_root == (each.role == Role::local));
         CHECK(each.tcp_listeners == (each.role == Role::smtpd));
         CHECK(each.metrics_listeners == (each.role == Role::metrics));
+        CHECK(each.http_listeners == (each.role == Role::http));
+        const bool serves_http_clients = each.role == Role::queue_manager || each.role == Role::pickup;
+        CHECK((std::ranges::find(each.expects, Role::http) != each.expects.end()) ==
+              (serves_http_clients || each.role == Role::metrics));
         CHECK(each.secrets ==
               (each.role == Role::smtpd || each.role == Role::smtp_client || each.role == Role::events));
         if (each.role == Role::smtpd || each.role == Role::pickup || each.role == Role::bounce)

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 TEST_CASE("times are shown as RFC 3339, others as they are") {
-    auto value = nlohmann::json::parse(
-        R"({"arrival":1800000000,"size":1800000000,"oldest":{"arrival":0},"recipients":[{"next_attempt":-1,"since":1}],"expiry":"x"})");
+    auto value = nlohmann::json::parse(R"({"arrival":1800000000,"size":1800000000,"oldest":{"arrival":0},)"
+                                       R"("recipients":[{"next_attempt":-1,"since":1}],"expiry":"x"})");
     http::show_times(value);
     CHECK(value == nlohmann::json::parse(
                        R"({"arrival":"2027-01-15T08:00:00Z","size":1800000000,"oldest":{"arrival":null},)"

@@ -85,6 +85,7 @@ Decision Client::decide(Request request, config::IdempotencyMatch match, const A
     Decision out;
     const auto field = decide::idempotency::field_name;
     out.other_content = answer.kind == Answer::Kind::other_content;
+    out.busy = answer.kind == Answer::Kind::busy;
     const bool repeated = out.other_content && match == config::IdempotencyMatch::key;
     switch (repeated ? Answer::Kind::duplicate : answer.kind) {
     case Answer::Kind::proceed: out.hold.reset(new Reservation(alive_, std::move(request))); break;

@@ -35,6 +35,7 @@ struct Decision {
     smtp::Reply reply;
     std::optional<spool::QueueId> duplicate_of;
     bool other_content = false; // than the duplicate's, or than that of the message that `reply` names
+    bool busy = false;          // a message with this key is being accepted
 
     std::string duplicate_text(std::string_view key) const; // of a duplicate, for the log
 };

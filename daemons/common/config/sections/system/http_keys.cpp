@@ -8,8 +8,8 @@ namespace config {
 Section section_for(Http& s) {
     return {
         "http",
-        "The API over HTTP, for applications that submit, follow and cancel mail: a process of its own, which mail does "
-        "not depend on; see postrider-http(8). \"postrider token add\" makes the tokens that clients need.",
+        "The API over HTTP, for applications that submit, follow and cancel mail: a process of its own, which mail "
+        "does not depend on; see postrider-http(8). \"postrider token add\" makes the tokens that clients need.",
         {
             {"enabled", BoolKey{&s.enabled},
              "Whether the API is served on the socket run/http.sock in the spool directory. Root and members of "

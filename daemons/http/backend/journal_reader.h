@@ -1,0 +1,63 @@
+// Questions to the journal on threads: searches, and the events of one message. Some at once, others wait; the journal
+// is opened for each. Knows no HTTP.
+#pragma once
+#include "daemons/common/history/message_history.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/common/runtime/pool_work.h"
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace http {
+
+class JournalReader {
+public:
+    static constexpr std::size_t most_at_once = 2, most_waiting = 50;
+    static constexpr std::uint64_t most_events = 100'000; // of one answer
+
+    struct FoundMessage {
+        history::MessageHistory history;
+        std::vector<nlohmann::json> events; // in their order
+    };
+    struct Answer {
+        std::string wrong;                  // with the question; "": nothing
+        std::string failed;                 // reading it; "": nothing
+        std::vector<FoundMessage> messages; // newest first
+        std::vector<nlohmann::json> events; // that belong to no message
+        bool more = false;                  // than the limit
+        std::uint64_t damaged = 0;          // places that could not be read
+    };
+    using Done = std::function<void(Answer)>;
+
+    JournalReader(common::Loop& loop, std::string path) : loop_(loop), path_(std::move(path)) {}
+    JournalReader(const JournalReader&) = delete;
+    JournalReader& operator=(const JournalReader&) = delete;
+
+    // The newest `limit` messages that have an event which matches all words (history_query.h). `done` is called once,
+    // later, unless this is destroyed before.
+    void search(std::vector<std::string> words, std::uint64_t limit, Done done);
+    // At most one message.
+    void message(std::string id, Done done);
+    std::size_t open() const { return waiting_.size() + running_; }
+
+private:
+    struct Job {
+        std::function<Answer()> work;
+        Done done;
+    };
+    void add(Job job);
+    void start();
+
+    common::Loop& loop_;
+    const std::string path_;
+    std::deque<Job> waiting_;
+    std::list<common::PoolWork> workers_;
+    std::size_t running_ = 0;
+};
+
+} // namespace http

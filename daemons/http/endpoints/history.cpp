@@ -1,0 +1,107 @@
+#include "daemons/http/endpoints/history.h"
+#include "daemons/http/endpoints/answers.h"
+#include "daemons/http/endpoints/limits.h"
+#include <nlohmann/json.hpp>
+
+namespace http {
+
+using nlohmann::json;
+using tokens::Scope;
+
+namespace {
+
+void search(Services& services, const std::shared_ptr<Call>& call) {
+    const auto limit = limit_in(call->request());
+    if (!limit) return call->respond(limit.error());
+    std::vector<std::string> words;
+    for (const auto& [name, value] : call->request().parameters)
+        if (name == "filter") words.push_back(value);
+    if (words.empty())
+        return call->respond(
+            Problem{400, "invalid-request",
+                    "filter: expected what is to be found: an address, a queue id, a Message-ID, or words such as "
+                    "since=1h."});
+    const bool with_events = call->parameter("events") == "true";
+    services.journal.search(std::move(words), *limit, [call, with_events](JournalReader::Answer answer) {
+        if (const auto problem = problem_of(answer)) return call->respond(*problem);
+        std::vector<json> lines;
+        for (auto& each : answer.messages) {
+            auto line = json_of(each.history);
+            if (with_events) line["events"] = std::move(each.events);
+            lines.push_back(std::move(line));
+        }
+        for (auto& each : answer.events) lines.push_back(std::move(each));
+        if (wants_lines(call->request()))
+            return call->respond(list_response(call->request(), "messages", std::move(lines)));
+        call->respond(
+            json_response(200, {{"messages", std::move(lines)}, {"more", answer.more}, {"damaged", answer.damaged}}));
+    });
+}
+
+void events(Services& services, const std::shared_ptr<Call>& call) {
+    services.journal.message(call->value(0), [call](JournalReader::Answer answer) {
+        if (const auto problem = problem_of(answer)) return call->respond(*problem);
+        if (answer.messages.empty())
+            return call->respond(Problem{404, "not-found", "The journal has no event of such a message."});
+        call->respond(list_response(call->request(), "events", std::move(answer.messages.front().events)));
+    });
+}
+
+} // namespace
+
+json json_of(const history::MessageHistory& message) {
+    json out = {{"id", message.id()},
+                {"sender", message.sender()},
+                {"outcome", message.outcome_text()},
+                {"finished", message.finished()},
+                {"last_time", message.last_time()},
+                {"recipients", json::array()},
+                {"recipients_total", message.recipients_total()},
+                {"events_total", message.events()}};
+    const auto put = [](json& to, const char* key, const std::string& value) {
+        if (!value.empty()) to[key] = value;
+    };
+    put(out, "message_id", message.message_id());
+    put(out, "submitter", message.submitter());
+    put(out, "accepted", message.accepted());
+    if (message.size() > 0) out["size"] = message.size();
+    for (const auto& each : message.recipients()) {
+        json one = {{"recipient", each.address}, {"outcome", history::name_of(each.outcome)}};
+        put(one, "time", each.time);
+        put(one, "link", each.link);
+        put(one, "reply", each.reply);
+        put(one, "class", each.failure_class);
+        if (each.attempts > 0) one["attempts"] = each.attempts;
+        out["recipients"].push_back(std::move(one));
+    }
+    return out;
+}
+
+std::optional<Problem> problem_of(const JournalReader::Answer& answer) {
+    if (!answer.wrong.empty()) return Problem{400, "invalid-request", answer.wrong};
+    if (!answer.failed.empty()) return Problem{503, "unavailable", "The journal cannot be read: " + answer.failed, 5};
+    return {};
+}
+
+void add_history(Router& router, Services& services) {
+    router.add({.method = "GET",
+                .path = "/v1/history",
+                .scope = Scope::read,
+                .summary = "Search the journal for messages",
+                .parameters = {{"filter", "Words that select events, as in postrider-history(7); may be repeated"},
+                               {"limit", "Maximum number of messages: 100 by default, at most 1000"},
+                               {"events", "true: with all events of each message"}},
+                .accepts = {},
+                .statuses = {200, 400, 503},
+                .handle = [&services](const std::shared_ptr<Call>& call) { search(services, call); }});
+    router.add({.method = "GET",
+                .path = "/v1/messages/{id}/events",
+                .scope = Scope::read,
+                .summary = "Show all events of a message",
+                .parameters = {},
+                .accepts = {},
+                .statuses = {200, 404, 503},
+                .handle = [&services](const std::shared_ptr<Call>& call) { events(services, call); }});
+}
+
+} // namespace http

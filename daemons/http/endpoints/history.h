@@ -1,0 +1,17 @@
+// What became of mail, from the journal: searches, and the events of one message.
+#pragma once
+#include "daemons/http/backend/journal_reader.h"
+#include "daemons/http/endpoints/services.h"
+#include "daemons/http/requests/router.h"
+#include <nlohmann/json_fwd.hpp>
+
+namespace http {
+
+void add_history(Router& router, Services& services);
+
+// As `postrider history --json` shows it.
+nlohmann::json json_of(const history::MessageHistory& message);
+// Why the journal could not answer; nothing: it has.
+std::optional<Problem> problem_of(const JournalReader::Answer& answer);
+
+} // namespace http
