@@ -124,7 +124,7 @@ class Hostile:
 def fault(die, mta, sink, say):
     what = die.choice(["kill"] * 4 + ["everything", "stop", "reload", "sink", "sink"])
     if what == "kill":
-        role = die.choice([r for r in ROLES if r not in ("master", "metrics")])
+        role = die.choice([r for r in ROLES if r not in ("master", "metrics", "http")])
         say(f"kill -9 {role}")
         mta.kill(role)
     elif what == "everything":

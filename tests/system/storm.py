@@ -61,6 +61,7 @@ def main():
     mta.route("remote.example", sink)
     mta.config["master"].update(restart_delay="50ms", restart_delay_limit="1s")
     mta.config["metrics"] = {"listen": [f"{mta.address}:{block.port()}"]}
+    mta.config["http"] = {"enabled": True}
     mta.start()
     try:
         while time.monotonic() - begun < minutes * 60:

@@ -19,6 +19,7 @@ def busy(mta, remote):
     mta.route("remote.example", sink)
     mta.config["master"].update(restart_delay="50ms")
     mta.config["metrics"] = {"listen": [f"{mta.address}:{mta.block.port()}"]}
+    mta.config["http"] = {"enabled": True}
     mta.start()
     load = Load(mta, clients=4)
     yield mta, sink, load
@@ -170,6 +171,7 @@ def test_a_daemon_that_hangs_is_replaced(mta, remote, role):
     mta.route("remote.example", sink)
     mta.config["master"].update(heartbeat_interval="200ms", heartbeat_timeout="1s")
     mta.config["metrics"] = {"listen": [f"{mta.address}:{mta.block.port()}"]}
+    mta.config["http"] = {"enabled": True}
     mta.start()
     before = mta.pids(role)
     mta.kill(role, signal.SIGSTOP)
