@@ -20,6 +20,8 @@ namespace {
 constexpr std::size_t most_names = 200'000, most_of_owner = 10'000;
 // Of a file that was there before it was watched, since it was last written: then it is taken as whole.
 constexpr auto settles_after = 10s;
+// Reads of events, of 16 KiB, before something else has its turn.
+constexpr int most_reads = 16;
 
 bool is_mail(std::string_view name) { return name.size() > 4 && name[0] != '.' && name.ends_with(".eml"); }
 
@@ -37,17 +39,28 @@ void MailDirectory::reconfigure() {
     const auto& path = context_.config->submit.pickup_directory;
     if (path != path_) {
         path_ = path;
-        watch_ = {};
-        written_ = {};
-        waiting_.clear();
-        left_.clear();
-        failed_.reset();
-        inotify_.reset();
-        directory_.reset(); // a file under way has its own descriptor, and stays where it is
+        forget();
         timer_.stop();
         report_problem_("");
     }
     if (!path_.empty()) scan();
+}
+
+void MailDirectory::forget() {
+    watch_ = {};
+    written_ = {};
+    waiting_.clear();
+    left_.clear();
+    failed_.reset();
+    inotify_.reset();
+    directory_.reset(); // a file under way has its own descriptor, and stays where it is
+}
+
+// Removed and made again, perhaps: users put their files into another one than ours.
+bool MailDirectory::is_replaced() const {
+    struct stat now{}, ours{};
+    return ::stat(path_.c_str(), &now) != 0 || ::fstat(directory_.number(), &ours) != 0 || now.st_ino != ours.st_ino ||
+           now.st_dev != ours.st_dev;
 }
 
 // Ours, and such that no user removes the files of others.
@@ -58,6 +71,8 @@ void MailDirectory::open() {
         report_problem_(fmt::format("submit.pickup_directory: {}: {}", path_, why));
         context_.log.error("{}: {}", path_, why);
     };
+    if (!directory && errno == EACCES)
+        return fail("Permission denied; if it was made after Postrider had been started, restart Postrider");
     if (!directory || ::fstat(directory.number(), &st) != 0) return fail(std::strerror(errno));
     if (st.st_uid != ::geteuid()) return fail("it belongs to another user than Postrider runs as");
     if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0)
@@ -68,6 +83,13 @@ void MailDirectory::open() {
     directory_ = std::move(directory);
     report_problem_("");
     watch();
+}
+
+void MailDirectory::open_failed() {
+    auto failed = FailedFiles::open(directory_.number());
+    if (!failed) return context_.log.error("{}: {}", path_, failed.error());
+    context_.log.info("{}: failed/ was removed, and is made again", path_);
+    failed_.emplace(*std::move(failed));
 }
 
 void MailDirectory::watch() {
@@ -86,20 +108,25 @@ void MailDirectory::take_events() {
     alignas(inotify_event) std::array<char, 16384> events;
     std::vector<std::string> whole;
     bool lost = false;
-    for (ssize_t n = 0; (n = ::read(inotify_.number(), events.data(), events.size())) > 0;)
+    ssize_t n = 0; // users may cause events as fast as they are read here
+    for (int i = 0; i < most_reads && (n = ::read(inotify_.number(), events.data(), events.size())) > 0; ++i)
         lost = !written_.take({events.data(), static_cast<std::size_t>(n)}, whole) || lost;
     if (lost) return scan();
     for (const auto& name : whole) { // at once, or the files of others, found before, would keep it waiting
         struct stat st{};
-        if (is_mail(name) && ::fstatat(directory_.number(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0)
-            add(name, st.st_uid);
+        if (is_mail(name) && ::fstatat(directory_.number(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0) add(name, st);
     }
     if (!whole.empty() && !busy()) next_file();
 }
 
-void MailDirectory::add(const std::string& name, uid_t owner) {
-    if (left_.contains(name)) return;
-    auto& files = waiting_[owner];
+bool MailDirectory::is_left(const std::string& name, const struct stat& st) const {
+    const auto found = left_.find(name);
+    return found != left_.end() && found->second == FileIdentity::of(st);
+}
+
+void MailDirectory::add(const std::string& name, const struct stat& st) {
+    if (is_left(name, st)) return;
+    auto& files = waiting_[st.st_uid];
     if (files.size() < most_of_owner) files.push_back(name);
 }
 
@@ -109,8 +136,10 @@ void MailDirectory::scan() {
     timer_.start(context_.config->submit.drop_interval);
     again_ = busy(); // then the last file under way starts another scan when it is done
     if (again_) return;
+    if (directory_ && is_replaced()) forget();
     if (!directory_) open();
     if (!directory_) return;
+    if (!failed_ || failed_->is_gone()) open_failed();
     const int fd = ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR* stream = fd < 0 ? nullptr : ::fdopendir(fd);
     if (stream == nullptr) {
@@ -121,14 +150,15 @@ void MailDirectory::scan() {
     waiting_.clear();
     throttled_users_.clear();
     unsettled_ = false;
-    std::set<std::string> left; // of `left_`, those that still exist
+    std::map<std::string, FileIdentity> left; // of `left_`, those that still exist
     std::size_t names = 0;
     while (const dirent* entry = ::readdir(stream)) {
         struct stat st{};
         if (!is_mail(entry->d_name)) continue;
-        if (left_.contains(entry->d_name)) left.insert(entry->d_name);
         if (++names > most_names) break;
-        if (::fstatat(directory_.number(), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) add(entry->d_name, st.st_uid);
+        if (::fstatat(directory_.number(), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        if (is_left(entry->d_name, st)) left.emplace(entry->d_name, FileIdentity::of(st));
+        add(entry->d_name, st);
     }
     ::closedir(stream);
     left_ = std::move(left);
@@ -138,6 +168,7 @@ void MailDirectory::scan() {
 
 // One of each owner in turn.
 void MailDirectory::next_file() {
+    if (again_) return scan(); // before the others: a user may always have further ones
     while (!closed_ && !waiting_.empty()) {
         auto owner = waiting_.upper_bound(turn_);
         if (owner == waiting_.end()) owner = waiting_.begin();
@@ -147,7 +178,6 @@ void MailDirectory::next_file() {
         if (owner->second.empty() || throttled_users_.contains(turn_)) waiting_.erase(owner);
         if (!throttled_users_.contains(turn_) && begin_file(name)) return;
     }
-    if (again_) return scan();
     if (!unsettled_ || scan_soon_) return;
     scan_soon_ = true; // events, of which users cause as many as they like, do not put it off
     timer_.start(std::min<smtp::Duration>(settles_after, context_.config->submit.drop_interval));
@@ -161,7 +191,7 @@ bool MailDirectory::begin_file(const std::string& name) {
     if (!is_acceptable(name, st)) return false;
     common::Fd fd(::openat(directory_.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!fd && (errno == EACCES || errno == EPERM)) {
-        move_aside(name, st.st_uid, "Postrider may not read it: give it the permission (chmod a+r)");
+        move_aside(name, st, "Postrider may not read it: give it the permission (chmod a+r)");
         return false;
     }
     struct stat opened{};
@@ -173,6 +203,7 @@ bool MailDirectory::begin_file(const std::string& name) {
         unsettled_ = true;
         return false;
     }
+    if (!is_acceptable(name, opened)) return false; // it may have got another name, or grown, since
     file_ = std::move(fd);
     name_ = name;
     stat_ = opened;
@@ -194,12 +225,12 @@ bool MailDirectory::is_whole(const std::string& name, const struct stat& st) {
 // Regular, of its owner alone.
 bool MailDirectory::is_acceptable(const std::string& name, const struct stat& st) {
     const auto refuse = [&](std::string_view why) {
-        move_aside(name, st.st_uid, why);
+        move_aside(name, st, why);
         return false;
     };
     if (!S_ISREG(st.st_mode)) { // neither opened nor moved: it is for its owner to remove
         context_.log.warning("{}/{}: uid={}: it is not a regular file; ignored", path_, name, st.st_uid);
-        left_.insert(name);
+        left_.insert_or_assign(name, FileIdentity::of(st));
         return false;
     }
     if (st.st_nlink != 1) return refuse("it has further names (hard links)");
@@ -222,12 +253,11 @@ void MailDirectory::submit() {
     beginning.resize(static_cast<std::size_t>(n));
     auto mail = MailFile::parse(beginning, n == stat_.st_size);
     if (!mail) {
-        move_aside(name_, stat_.st_uid, mail.error());
+        move_aside(name_, stat_, mail.error());
         return end_file();
     }
     submission_ = Submission::create(context_, stat_.st_uid, [this](const Answer& answer) { answered(answer); });
-    submission_->set_key(fmt::format("pickup-directory/{:x}/{:x}.{:x}/{:x}", stat_.st_ino, stat_.st_mtim.tv_sec,
-                                     stat_.st_mtim.tv_nsec, stat_.st_size));
+    submission_->set_key(FileIdentity::of(stat_).idempotency_key());
     Begin begin;
     begin.sender = std::move(mail->sender);
     begin.from_header = mail->receivers.empty();
@@ -265,7 +295,7 @@ void MailDirectory::answered(const Answer& answer) {
         context_.log.info("{}: was the file {} of the pickup directory", answer.queue_id, name_);
         remove();
     } else if (answer.status != EX_TEMPFAIL && is_still_there()) {
-        move_aside(name_, stat_.st_uid, answer.text);
+        move_aside(name_, stat_, answer.text);
     } else if (submission_->over_limit()) { // it stays, and its owner's others
         throttled_users_.insert(stat_.st_uid);
         waiting_.erase(stat_.st_uid);
@@ -286,11 +316,12 @@ void MailDirectory::remove() {
     if (!is_still_there()) return;
     if (::unlinkat(directory_.number(), name_.c_str(), 0) == 0 || errno == ENOENT) return written_.forget(name_);
     context_.log.error("{}/{} was sent and cannot be removed: {}", path_, name_, std::strerror(errno));
-    left_.insert(name_);
+    left_.insert_or_assign(name_, FileIdentity::of(stat_));
 }
 
 // If that fails now it is remembered, or it would be tried at every scan.
-void MailDirectory::move_aside(const std::string& name, uid_t owner, std::string_view reason) {
+void MailDirectory::move_aside(const std::string& name, const struct stat& st, std::string_view reason) {
+    const auto owner = st.st_uid;
     if (!failed_) return;
     const auto stamp = common::Loop::now().wall.time_since_epoch().count();
     const auto to = failed_->move(directory_.number(), name, owner, stamp, reason);
@@ -299,7 +330,7 @@ void MailDirectory::move_aside(const std::string& name, uid_t owner, std::string
         return;
     }
     context_.log.error("{}/{}: uid={} refused: {}; it stays: {}", path_, name, owner, reason, to.error());
-    left_.insert(name);
+    left_.insert_or_assign(name, FileIdentity::of(st));
 }
 
 void MailDirectory::end_file() {

@@ -5,6 +5,7 @@
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/pickup/directory/failed_files.h"
+#include "daemons/pickup/directory/file_identity.h"
 #include "daemons/pickup/directory/written_files.h"
 #include "daemons/pickup/submission.h"
 #include <deque>
@@ -33,10 +34,14 @@ public:
 
 private:
     void open();
+    void forget();
+    bool is_replaced() const;
+    void open_failed();
     void watch();
     void take_events();
     void scan();
-    void add(const std::string& name, uid_t owner);
+    bool is_left(const std::string& name, const struct stat& st) const;
+    void add(const std::string& name, const struct stat& st);
     void next_file();
     bool begin_file(const std::string& name);
     bool is_whole(const std::string& name, const struct stat& st);
@@ -46,7 +51,7 @@ private:
     void answered(const proto::submit::Answer& answer);
     bool is_still_there() const;
     void remove();
-    void move_aside(const std::string& name, uid_t owner, std::string_view reason);
+    void move_aside(const std::string& name, const struct stat& st, std::string_view reason);
     void end_file();
 
     SubmissionContext& context_;
@@ -60,7 +65,7 @@ private:
     std::map<uid_t, std::deque<std::string>> waiting_; // still to be processed, by owner
     uid_t turn_ = 0;                                   // whose file was the last
     std::set<uid_t> throttled_users_;                  // users who have submitted enough for now
-    std::set<std::string> left_;                       // names that are done but could not be removed or moved
+    std::map<std::string, FileIdentity> left_;         // that are done but could not be removed or moved
     std::string name_;                                 // of the file under way
     struct stat stat_{};                               // of it, when it was opened
     std::shared_ptr<Submission> submission_;

@@ -1,4 +1,5 @@
 // The form of a file in the pickup directory, and which files are whole.
+#include "daemons/pickup/directory/file_identity.h"
 #include "daemons/pickup/directory/mail_file.h"
 #include "daemons/pickup/directory/written_files.h"
 #include <cstring>
@@ -52,8 +53,13 @@ TEST_CASE("a file is whole once it was closed by its writer, or renamed in") {
     CHECK(happens(IN_CREATE, "a.eml") == "");
     CHECK(files.state_of("a.eml") == State::created); // by link(2), perhaps
     CHECK(happens(IN_OPEN, "a.eml") == "");
-    CHECK(files.state_of("a.eml") == State::being_written);
+    CHECK(files.state_of("a.eml") == State::opened);
+    CHECK(happens(IN_CLOSE_NOWRITE, "a.eml") == "");
+    CHECK(files.state_of("a.eml") == State::created); // somebody has read it, such as Postrider: it does not stay open
+    CHECK(happens(IN_OPEN, "a.eml") == "");
     CHECK(happens(IN_MODIFY, "a.eml") == "");
+    CHECK(happens(IN_CLOSE_NOWRITE, "a.eml") == "");
+    CHECK(files.state_of("a.eml") == State::being_written); // by another program than the reader's
     CHECK(happens(IN_CLOSE_WRITE, "a.eml") == "a.eml");
     CHECK(happens(IN_OPEN, "a.eml") == ""); // by a reader
     CHECK(files.state_of("a.eml") == State::whole);
@@ -68,4 +74,19 @@ TEST_CASE("a file is whole once it was closed by its writer, or renamed in") {
     std::vector<std::string> whole;
     CHECK_FALSE(files.take({reinterpret_cast<const char*>(&lost), sizeof lost}, whole));
     CHECK(files.state_of("b.eml") == State::unknown);
+}
+
+TEST_CASE("a file that looks the same but is another one has another key") {
+    struct stat first{};
+    first.st_ino = 7;
+    first.st_size = 100;
+    first.st_mtim.tv_sec = 1000; // users set it as they like: cp -p
+    first.st_ctim.tv_sec = 2000;
+    auto second = first;
+    using pickup::FileIdentity;
+    CHECK(FileIdentity::of(first) == FileIdentity::of(second));
+    CHECK(FileIdentity::of(first).idempotency_key() == FileIdentity::of(second).idempotency_key());
+    second.st_ctim.tv_nsec = 1;
+    CHECK(FileIdentity::of(first) != FileIdentity::of(second));
+    CHECK(FileIdentity::of(first).idempotency_key() != FileIdentity::of(second).idempotency_key());
 }

@@ -1,5 +1,6 @@
 """Messages as files: put into a directory they are sent, once; what cannot be sent lies in failed/ with the reason."""
 import os
+import shutil
 import stat
 
 import pytest
@@ -141,6 +142,41 @@ def test_sent_but_not_removed_it_is_not_sent_again(box):
     mta.wait_log("duplicate of")
     mta.wait_until_empty()
     assert len(sink.messages) == 1 and not reasons(folder)
+
+
+def test_another_file_of_a_name_that_was_ignored_is_sent(box):
+    mta, sink, folder = box
+    mta.start()
+    os.mkfifo(folder / "order.eml")
+    mta.wait_log("order.eml: uid=%d: it is not a regular file; ignored" % os.getuid())
+    put(folder, "order.eml", MAIL.format(to="user@remote.example", subject="order"))  # in the place of the other one
+    sink.wait_for(1)
+    wait_until(lambda: not mails(folder), 15, "the file to be removed")
+
+
+def test_the_folder_of_failed_files_may_be_removed(box):
+    mta, sink, folder = box
+    mta.start()
+    put(folder, "one.eml", "no mail")
+    wait_until(lambda: "one.eml" in reasons(folder), 15, "the reason")
+    shutil.rmtree(folder / "failed")
+    mta.wait_log("failed/ was removed, and is made again")
+    put(folder, "two.eml", "no mail either")
+    wait_until(lambda: "two.eml" in reasons(folder), 15, lambda: f"the reason: {reasons(folder)}, {mails(folder)}")
+
+
+def test_a_directory_that_was_replaced(box):
+    """Its files are sent, or it is said that they are not: rights of a process are those of its start."""
+    mta, sink, folder = box
+    mta.expects_denials = True
+    mta.start()
+    put(folder, "one.eml", MAIL.format(to="user@remote.example", subject="one"))
+    sink.wait_for(1)
+    folder.rename(folder.with_name("former"))
+    folder.mkdir(mode=0o755)
+    put(folder, "two.eml", MAIL.format(to="user@remote.example", subject="two"))
+    wait_until(lambda: len(sink.messages) == 2 or "restart" in mta.command("status", check=False).stdout, 15,
+               lambda: f"the other file to be sent: {mta.command('status', check=False).stdout}")
 
 
 @pytest.mark.needs("root")

@@ -30,6 +30,11 @@ std::expected<FailedFiles, std::string> FailedFiles::open(int directory) {
     return FailedFiles(std::move(fd));
 }
 
+bool FailedFiles::is_gone() const {
+    struct stat st{};
+    return ::fstat(fd_.number(), &st) != 0 || st.st_nlink == 0;
+}
+
 void FailedFiles::count() {
     of_user_.clear();
     all_ = 0;
@@ -64,15 +69,16 @@ std::expected<std::string, std::string> FailedFiles::move(int directory, const s
     const auto to = fmt::format("{}.{}", stamp, name.substr(name.size() - std::min(name.size(), longest_name)));
     const auto beside = to + ".reason";
     common::Fd file(::openat(fd_.number(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-    const auto line = fmt::format("{}\n", reason);
-    if (!file || ::write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-        return failure(beside);
-    static_cast<void>(::fchmod(file.number(), 0644));
-    if (::renameat2(directory, name.c_str(), fd_.number(), to.c_str(), RENAME_NOREPLACE) != 0) {
-        const auto why = failure(to);
+    if (!file) return failure(beside);
+    const auto undo = [&](std::string_view what) {
+        const auto why = failure(what);
         static_cast<void>(::unlinkat(fd_.number(), beside.c_str(), 0));
         return why;
-    }
+    };
+    const auto line = fmt::format("{}\n", reason);
+    if (::write(file.number(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) return undo(beside);
+    static_cast<void>(::fchmod(file.number(), 0644));
+    if (::renameat2(directory, name.c_str(), fd_.number(), to.c_str(), RENAME_NOREPLACE) != 0) return undo(to);
     ++of_user_[owner];
     ++all_;
     return "failed/" + to;

@@ -19,6 +19,9 @@ public:
     // `directory`: an open descriptor of the pickup directory. Makes failed/ where there is none.
     static std::expected<FailedFiles, std::string> open(int directory);
 
+    // The directory was removed: to be opened again.
+    bool is_gone() const;
+
     // Moves the file `name` of the directory there; `stamp` makes its name unique. Its new name, or why it stays.
     std::expected<std::string, std::string> move(int directory, const std::string& name, uid_t owner,
                                                  std::int64_t stamp, std::string_view reason);

@@ -6,7 +6,8 @@
 namespace pickup {
 
 std::uint32_t WrittenFiles::mask() {
-    return IN_CREATE | IN_OPEN | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR;
+    return IN_CREATE | IN_OPEN | IN_MODIFY | IN_CLOSE_WRITE | IN_CLOSE_NOWRITE | IN_MOVED_TO | IN_MOVED_FROM |
+           IN_DELETE | IN_ONLYDIR;
 }
 
 WrittenFiles::State WrittenFiles::state_of(const std::string& name) const {
@@ -31,7 +32,8 @@ bool WrittenFiles::take(std::string_view events, std::vector<std::string>& whole
     return true;
 }
 
-// A new name is of a file that is open only if it is opened next: link(2) does not.
+// A new name is of a file that is open only if it is opened next: link(2) does not. It may be opened by a reader, as we
+// are one.
 WrittenFiles::State WrittenFiles::apply(std::uint32_t mask, const std::string& name) {
     if ((mask & (IN_DELETE | IN_MOVED_FROM)) != 0) {
         forget(name);
@@ -40,7 +42,8 @@ WrittenFiles::State WrittenFiles::apply(std::uint32_t mask, const std::string& n
     const auto known = state_of(name);
     auto next = State::unknown; // it does not change
     if ((mask & IN_CREATE) != 0) next = State::created;
-    if ((mask & IN_OPEN) != 0 && known == State::created) next = State::being_written;
+    if ((mask & IN_OPEN) != 0 && known == State::created) next = State::opened;
+    if ((mask & IN_CLOSE_NOWRITE) != 0 && known == State::opened) next = State::created;
     if ((mask & IN_MODIFY) != 0) next = State::being_written;
     if ((mask & (IN_CLOSE_WRITE | IN_MOVED_TO)) != 0) next = State::whole;
     if (next != State::unknown && (states_.size() < most || known != State::unknown))

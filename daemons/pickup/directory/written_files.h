@@ -12,7 +12,8 @@ namespace pickup {
 
 class WrittenFiles {
 public:
-    enum class State : std::uint8_t { unknown, created, being_written, whole };
+    // opened: by its writer or a reader; nothing has been written since.
+    enum class State : std::uint8_t { unknown, created, opened, being_written, whole };
 
     // The buffer of a read from inotify(7); `whole` gets the names of files that are whole now. False: events were
     // lost, and what was known is forgotten.
