@@ -51,16 +51,16 @@ def test_another_time_survives_a_crash_and_the_expiry_follows(outbox):
     at = int(time.time()) + 24 * HOUR
     done = mta.command("message", "schedule", date(at), queue_id, of_policy, "--reason", "after the holiday")
     assert done.stdout == f"2 messages set to be sent at {date(at)}\n"
+    wait_until(lambda: events(mta, queue_id, "message.rescheduled"), 15, "the event")
+    [event] = events(mta, queue_id, "message.rescheduled")
+    assert (event["not_before"], event["why"]) == (date(at).replace("Z", ".000000Z"), "after the holiday")
+    assert event["who"] and event["sender"] == "sender@test.example"
     for _ in range(2):
         assert schedule_of(mta, queue_id) == schedule_of(mta, of_policy) == at
         assert shown(mta, queue_id)["expiry"] == at + HOUR
         assert shown(mta, of_policy)["expiry"] - before in range(22 * HOUR - 2, 22 * HOUR + 2)
         mta.kill_everything()
         mta.start()
-    wait_until(lambda: events(mta, queue_id, "message.rescheduled"), 15, "the event")
-    [event] = events(mta, queue_id, "message.rescheduled")
-    assert (event["not_before"], event["why"]) == (date(at).replace("Z", ".000000Z"), "after the holiday")
-    assert event["who"] and event["sender"] == "sender@test.example"
     mta.wait_log(rf"{queue_id}: schedule by .*: after the holiday")
     soon = time.time() + 2
     mta.command("message", "schedule", "2s", queue_id)
@@ -113,10 +113,10 @@ def test_what_cannot_be_moved_is_named_with_the_reason(outbox):
         assert f"{flying} is being delivered now" in refused
         assert f"{due} must be delivered by {by}" in refused
         assert f"{ends} expires at {fixed}: " in refused and free not in refused
-        assert schedule_of(mta, free) - time.time() > 4 * HOUR > HOUR > schedule_of(mta, due) - time.time()
+        assert schedule_of(mta, free) - time.time() > 4 * HOUR > 2 * HOUR > schedule_of(mta, due) - time.time()
         assert "is not a time, at most 90 days ahead" in fails(mta, 64, "91d", free)
         assert "expected a time such as" in fails(mta, 64, "tomorrow", free)
-        assert "no messages given" in fails(mta, 64, "2h", "-")
+        assert "no queue ids" in fails(mta, 64, "2h", "-")
         mta.command("message", "schedule", "90d", free)
     finally:
         gate.set()
