@@ -111,22 +111,22 @@ Section section_for(VirtualAlias& s) {
 }
 
 Section section_for(VirtualMailbox& s) {
-    return {
-        "virtual_mailbox",
-        "Domains whose recipients have mailboxes on this host without being users of this system.",
-        {
-            {"domains", domains(s.domains), "Domains of virtual mailboxes.", "[\"boxes.example.com\"]"},
-            {"recipients", lookup_tables(s.users),
-             "Tables of the addresses that exist: user+extension@domain, user@domain, @domain. If empty, every "
-             "address is accepted.",
-             "[\"text:/etc/postrider/mailboxes\"]"},
-            {"deliver", mailbox_or_hop(s.deliver),
-             "Where mail for these domains is delivered: \"maildir:PATH\" or \"mbox:PATH\", a next hop in the "
-             "form used in [route], such as an LMTP server, or \"command:NAME\", a program of [command.NAME]. In a "
-             "path, {user} is the local part without extension, {domain} the domain, both in lower case, and {value} the value from the table.",
-             "\"lmtp:/run/dovecot/lmtp\""},
-            {"user", any_text(s.user), "User of this system who owns the mailboxes named by deliver.", "\"vmail\""},
-        }};
+    return {"virtual_mailbox",
+            "Domains whose recipients have mailboxes on this host without being users of this system.",
+            {
+                {"domains", domains(s.domains), "Domains of virtual mailboxes.", "[\"boxes.example.com\"]"},
+                {"recipients", lookup_tables(s.users),
+                 "Tables of the addresses that exist: user+extension@domain, user@domain, @domain. If empty, every "
+                 "address is accepted.",
+                 "[\"text:/etc/postrider/mailboxes\"]"},
+                {"deliver", mailbox_or_hop(s.deliver),
+                 "Where mail for these domains is delivered: \"maildir:PATH\" or \"mbox:PATH\", a next hop in the "
+                 "form used in [route], such as an LMTP server, or \"command:NAME\", a program of [command.NAME]. In a "
+                 "path, {user} is the local part without extension, {domain} the domain, both in lower case, "
+                 "and {value} the value from the table.",
+                 "\"lmtp:/run/dovecot/lmtp\""},
+                {"user", any_text(s.user), "User of this system who owns the mailboxes named by deliver.", "\"vmail\""},
+            }};
 }
 
 Section section_for(Canonical& s) {
