@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from harness.trouble import Injection
 from harness.watch import wait_until
 from test_journal import events
 
@@ -138,3 +139,24 @@ def test_what_is_cancelled_is_never_sent_and_what_is_sent_was_not_cancelled(outb
     mta.wait_until_empty()
     assert {m.header("Subject") for m in sink.messages} == {str(n) for n in range(30)} - cancelled
     assert "0" in cancelled
+
+
+@pytest.mark.needs("strace")
+@pytest.mark.parametrize("words", [("remove",), ("schedule", "1h")], ids=["remove", "schedule"])
+def test_the_time_that_comes_while_it_is_recorded_is_too_late(outbox, words):
+    mta, sink = outbox
+    due = int(time.time()) + 3
+    queue_id = later(mta, f"X-Postrider-Send-At: {date(due)}\r\n")
+    wait_until(lambda: queue_id in mta.queued_ids(), 15, "it to be queued")
+    injection = Injection(mta.wait_for_role("queue-manager")[0], "delay_enter=2s", "fsync,fdatasync")
+    try:
+        wait_until(lambda: time.time() > due - 0.7, 20, "it to be nearly due", step=0.01)
+        done = mta.command("message", *words, queue_id)
+        assert time.time() > due + 0.5, "recorded too quickly to tell"
+    finally:
+        injection.end()
+    assert done.stdout.startswith("1 message ")
+    kept = mta.submit("user@remote.example", subject="kept")
+    sink.wait_for(1)
+    assert [m.header("Subject") for m in sink.messages] == ["kept"]
+    assert mta.queued_ids() - {kept} == (set() if words == ("remove",) else {queue_id})
