@@ -139,7 +139,7 @@ struct Rescheduled {
     std::vector<std::uint32_t> recipients;
     smtp::WallTime next_attempt{};
     std::uint32_t failures = 0;
-    smtp::WallTime free_from{}; // its schedule ended then: it may be sent; {}: as before
+    smtp::WallTime free_from{}; // the end of its schedule: it may be sent then; {}: as before
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.next_attempt);

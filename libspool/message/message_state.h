@@ -112,7 +112,7 @@ struct MessageState {
     std::int32_t priority = 0;
     std::string lane;
     std::optional<smtp::WallTime> expiry;    // explicit; otherwise from its lifetime
-    std::optional<smtp::WallTime> free_from; // if an operator ended its schedule: when; else as in the envelope
+    std::optional<smtp::WallTime> free_from; // end of its schedule, by an operator; else as in the envelope
     std::uint32_t lifetime = 0;              // seconds from when it is first free to go; 0: not recorded
     std::string retry_policy;                // "" = the route's, else the retry schedule
     std::optional<RetryValues> retry_values; // of retry_policy

@@ -1,4 +1,5 @@
 #include "libspool/message/waiting_time.h"
+#include "libspool/message/schedule.h"
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -17,11 +18,6 @@ std::uint32_t seconds(std::uint64_t milliseconds) {
         std::min<std::uint64_t>(milliseconds / 1000, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// When its schedule ends; 1970: it has none.
-smtp::WallTime free_from(const MessageState& message) {
-    return message.free_from.value_or(message.envelope.not_before.value_or(smtp::WallTime{}));
-}
-
 } // namespace
 
 std::uint64_t retry_wait(const MessageState& message, const RecipientState& recipient, smtp::WallTime until) {
@@ -32,13 +28,13 @@ std::uint64_t retry_wait(const MessageState& message, const RecipientState& reci
 
 std::uint64_t hold_time(const MessageState& message, smtp::WallTime until) {
     if (!message.held || message.held_since == smtp::WallTime{}) return 0;
-    return milliseconds_between(std::max(message.held_since, free_from(message)), until);
+    return milliseconds_between(std::max(message.held_since, schedule_end(message)), until);
 }
 
 Waited waited_until(const MessageState& message, const RecipientState& recipient, smtp::WallTime arrived,
                     smtp::WallTime until) {
     Waited out{.pause = recipient.waited_pause, .link = recipient.waited_link};
-    out.schedule = seconds(milliseconds_between(arrived, std::min(until, free_from(message))));
+    out.schedule = seconds(milliseconds_between(arrived, std::min(until, schedule_end(message))));
     out.hold = seconds(message.held_for + hold_time(message, until));
     out.retry = seconds(recipient.waited_retry + retry_wait(message, recipient, until));
     return out;

@@ -214,6 +214,7 @@ void World::plan_trouble() {
     plan_pauses(span);
     plan_reloads(span);
     plan_hand(span);
+    plan_times(span);
     plan_lookups(span);
 }
 

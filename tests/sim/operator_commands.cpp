@@ -138,6 +138,40 @@ void World::change_lane(Message& m) {
         wrong("a message is in another lane than it was put into");
 }
 
+void World::plan_times(std::int64_t span) {
+    if (calm_ || life_ == Life::month || !time_dice_.chance(30)) return;
+    for (auto n = time_dice_.between(1, 15); n > 0; --n)
+        later(time_dice_.between(0, span), [this] {
+            if (messages_.empty() || healed_) return;
+            const auto which = static_cast<std::ptrdiff_t>(time_dice_.below(messages_.size()));
+            if (Message& m = std::next(messages_.begin(), which)->second; !m.gone && !m.removed) reschedule(m);
+        });
+}
+
+// All of it that waits, waits for the new time alone.
+void World::reschedule(Message& m) {
+    const spool::QueueId id{m.id};
+    const auto before = engine_->message(id, now());
+    if (!before) return;
+    const std::int64_t wall = time_ + wall_offset_, at = wall + time_dice_.between(-10, 120) * minute;
+    const bool waits = !before->active && std::ranges::any_of(before->deliveries, [](const q::DeliveryInfo& each) {
+        return each.waiting != q::Waiting::report;
+    });
+    say("reschedule " + id.text());
+    const bool done = engine_->reschedule(id, smtp::WallTime(smtp::Duration(at)), {}, now(), out_);
+    if (done ? !waits : waits && at > wall) wrong("a message is moved to another time if, and only if, it waits");
+    if (!done) return;
+    m.not_before = at > wall ? at : std::min(m.not_before, wall);
+    m.free_in_a_second = false;
+    for (Recipient& r : m.recipients) r.not_before = 0;
+    const auto after = engine_->message(id, now());
+    if (at > wall && after && std::ranges::any_of(after->deliveries, [](const q::DeliveryInfo& each) {
+            return each.waiting != q::Waiting::scheduled && each.waiting != q::Waiting::held &&
+                   each.waiting != q::Waiting::report;
+        }))
+        wrong("a message was moved to a later time, and some of it does not wait for that");
+}
+
 // What waits begins again; what is in flight is left alone.
 void World::requeue(Message& m) {
     const spool::QueueId id{m.id};

@@ -234,6 +234,8 @@ private:
     void expire_by_hand(Message& m);
     void change_life(Message& m);
     void change_lane(Message& m);
+    void plan_times(std::int64_t span);
+    void reschedule(Message& m);
     void requeue(Message& m);
     void force(Message& m);
     void force(q::Scope scope, const std::string& name);
@@ -283,7 +285,7 @@ private:
     Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
     Message* message(spool::QueueId id);
 
-    Dice dice_, list_dice_, pool_dice_, rule_dice_, policy_dice_, hand_dice_, store_dice_, lookup_dice_;
+    Dice dice_, list_dice_, pool_dice_, rule_dice_, policy_dice_, hand_dice_, time_dice_, store_dice_, lookup_dice_;
     std::uint64_t seed_;
     Life life_;
     std::ostream* log_;

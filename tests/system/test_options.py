@@ -100,10 +100,10 @@ POSTRIDER = [
         then=lambda mta, i, done: (None, ) if "Hello." not in done.stdout else pytest.fail(done.stdout)),
     *(row(f"message {verb}", "--reason", "message", verb, *more, "{id}", "--reason", WHY, "-c", "{file}", then=then) for verb, more, then in [
         ("hold", [], shows(WHY)), ("release", [], None), ("remove", [], gone), ("expire", [], None), ("retry", [], None),
-        ("requeue", [], None), ("reroute", ["[127.0.0.9]:9"], None), ("priority", ["bulk"], None)]),
+        ("requeue", [], None), ("reroute", ["[127.0.0.9]:9"], None), ("priority", ["bulk"], None), ("schedule", ["2h"], shows("scheduled"))]),
     *(row(f"message {verb}", "--dry-run", "message", verb, *more, "{id}", "--dry-run", "-c", "{file}", out=r"1 message|would", then=unchanged)
       for verb, more in [("hold", []), ("release", []), ("remove", []), ("expire", []), ("retry", []), ("requeue", []),
-                         ("reroute", ["[127.0.0.9]:9"]), ("priority", ["bulk"])]),
+                         ("reroute", ["[127.0.0.9]:9"]), ("priority", ["bulk"]), ("schedule", ["2h"])]),
     row("message expire", "--after", "message", "expire", "{id}", "--after", "9d", "-c", "{file}", out="1 message set to expire after 9d"),
     row("message requeue", "--policy", "message", "requeue", "{id}", "--policy", "patient", "-c", "{file}", then=shows("patient")),
     row("pause", "--reason", "pause", "queue", "other.example", "--reason", WHY, "-c", "{file}",

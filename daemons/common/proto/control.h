@@ -135,7 +135,10 @@ inline constexpr std::string_view expire =
     "expire"; // the sender is notified; "after": seconds, its lifetime instead of now
 inline constexpr std::string_view reroute = "reroute";           // "to": a next hop as in [route], "" back
 inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
-inline constexpr std::string_view requeue = "requeue";           // categorize again; "policy" if another one is to hold
+// "at": when it is to be sent, at most 90 days from now; 0 or past: now. Also answers "not_changed": [{"id","why"}], at
+// most 20 of those skipped.
+inline constexpr std::string_view schedule = "schedule";
+inline constexpr std::string_view requeue = "requeue"; // categorize again; "policy" if another one is to hold
 // "entries": up to 1000 of {"recipient","sender","reason","reply","expires"}, "dry_run". One line: "added", "replaced".
 inline constexpr std::string_view suppress = "suppress";
 // "entries" as above, or "filter"; "dry_run". One line: "removed", "not_found".

@@ -1,6 +1,5 @@
 #include "daemons/common/submission/sender_requests.h"
 #include "daemons/common/text/units.h"
-#include "libsmtp/text/date.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <array>
@@ -40,12 +39,6 @@ std::string with_name(std::size_t field, std::string_view text) {
     return fmt::format("{}: {}", control_fields[field], text);
 }
 
-// A point in time, or a span from `start`. Never earlier than was asked for: the queue counts in whole seconds.
-std::optional<smtp::WallTime> time_of(std::string_view text, smtp::WallTime start) {
-    if (const auto span = config::parse_duration(text)) return std::chrono::ceil<std::chrono::seconds>(start + *span);
-    return smtp::parse_rfc3339(text);
-}
-
 std::string not_a_time(std::size_t field, std::string_view text) {
     return with_name(field,
                      fmt::format("expected a time such as 2026-12-01T08:00:00Z, or a span such as 2h, not \"{}\"",
@@ -54,7 +47,7 @@ std::string not_a_time(std::size_t field, std::string_view text) {
 
 std::string schedule(std::string_view text, spool::Envelope& envelope) {
     if (envelope.not_before) return with_name(send_at_field, "HOLDFOR or HOLDUNTIL was given as well");
-    const auto at = time_of(text, envelope.arrival);
+    const auto at = config::parse_time(text, envelope.arrival);
     if (!at) return not_a_time(send_at_field, text);
     if (*at > envelope.arrival + longest_schedule) return with_name(send_at_field, "more than 90 days ahead");
     if (envelope.deliver_by && *at >= *envelope.deliver_by)
@@ -65,12 +58,15 @@ std::string schedule(std::string_view text, spool::Envelope& envelope) {
 
 std::string limit_life(std::string_view text, spool::Envelope& envelope) {
     const auto free = envelope.not_before.value_or(envelope.arrival);
-    const auto at = time_of(text, free);
+    const auto at = config::parse_time(text, free);
     if (!at) return not_a_time(expires_field, text);
     if (*at <= free) return with_name(expires_field, "before the message may be sent");
     if (*at > free + longest_schedule)
         return with_name(expires_field, "more than 90 days after the message may be sent");
     envelope.expiry = *at;
+    // follows the schedule when an operator changes that (spool::expiry_from)
+    if (const auto span = config::parse_duration(text))
+        envelope.lifetime = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(*span).count());
     return "";
 }
 
@@ -79,7 +75,7 @@ std::string set_deliver_by(std::string_view text, spool::Envelope& envelope) {
     if (envelope.deliver_by) return with_name(deliver_by_field, "BY was given as well");
     const auto free = envelope.not_before.value_or(envelope.arrival);
     const auto semicolon = std::min(text.find(';'), text.size());
-    const auto at = time_of(text.substr(0, semicolon), free);
+    const auto at = config::parse_time(text.substr(0, semicolon), free);
     if (!at) return not_a_time(deliver_by_field, text);
     smtp::DeliverBy by;
     if (semicolon < text.size() && !smtp::parse_by_mode(text.substr(semicolon + 1), by))

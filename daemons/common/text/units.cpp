@@ -1,5 +1,7 @@
 #include "daemons/common/text/units.h"
+#include "libsmtp/text/date.h"
 #include <charconv>
+#include <chrono>
 
 namespace config {
 
@@ -51,6 +53,11 @@ std::optional<smtp::Duration> parse_duration(std::string_view text) {
         if (!part || *part > ten_years || (total += *part) > ten_years) return {};
     }
     return smtp::Duration(total);
+}
+
+std::optional<smtp::WallTime> parse_time(std::string_view text, smtp::WallTime start) {
+    if (const auto span = parse_duration(text)) return std::chrono::ceil<std::chrono::seconds>(start + *span);
+    return smtp::parse_rfc3339(text);
 }
 
 std::string print_duration(smtp::Duration duration) {

@@ -67,6 +67,10 @@ public:
     bool expire(spool::QueueId id, smtp::Now now, Actions& out);
     // It expires at this age, counted from when it was first free to go. False: no such message.
     bool change_lifetime(spool::QueueId id, smtp::Duration lifetime, smtp::Now now, Actions& out);
+    // It is sent at `at`; at or before now: its schedule ends. `expiry`: when it expires from now on; {}: as before.
+    // False: no such message, something of it is in flight, nothing of it waits, or it was to be sent at once and has
+    // no schedule.
+    bool reschedule(spool::QueueId id, smtp::WallTime at, smtp::WallTime expiry, smtp::Now now, Actions& out);
     // False: no such message, or it is in that lane.
     bool change_lane(spool::QueueId id, Lane lane, smtp::Now now, Actions& out);
     // Categorized and routed again, on a fresh retry schedule, and under that policy from now on (null: as before);

@@ -6,8 +6,10 @@
 #include "daemons/common/text/units.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/command/message_selector.h"
+#include "libsmtp/text/date.h"
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <fmt/format.h>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -29,8 +31,9 @@ json request_with_reason(std::string_view op, const Arguments& arguments) {
 // Sums up what the requests came to: with many ids there are several.
 struct ChangeCounts {
     std::int64_t matched = 0, changed = 0, would_change = 0, skipped = 0;
-    std::int64_t in_flight = 0; // of those skipped: could not be removed, for they are being delivered
-    std::int64_t kept = 0;      // of what was to be tried: by a pause
+    std::int64_t in_flight = 0;       // of those skipped: could not be removed, for they are being delivered
+    std::int64_t kept = 0;            // of what was to be tried: by a pause
+    json not_changed = json::array(); // "id", "why" of some of those skipped
     void add(const json& line) {
         matched += number_of(line, "matched");
         changed += number_of(line, "changed");
@@ -38,6 +41,8 @@ struct ChangeCounts {
         skipped += number_of(line, "skipped");
         in_flight += number_of(line, "in_flight");
         kept += number_of(line, "still_paused");
+        if (const auto named = line.find("not_changed"); named != line.end())
+            not_changed.insert(not_changed.end(), named->begin(), named->end());
     }
 };
 
@@ -55,15 +60,17 @@ int change_messages(const Arguments& arguments, std::span<const std::string> wor
         if (const int status = ask_queue(arguments, request, [&](const json& line) { total.add(line); }); status != ok)
             worst = status;
     if (worst != ok && total.matched == 0) return worst;
+    json answer = {{"version", 1},
+                   {"matched", total.matched},
+                   {"changed", total.changed},
+                   {"would_change", total.would_change},
+                   {"skipped", total.skipped},
+                   {"in_flight", total.in_flight},
+                   {"still_paused", total.kept},
+                   {"dry_run", dry}};
+    if (!total.not_changed.empty()) answer["not_changed"] = total.not_changed;
     if (arguments.json)
-        print_json({{"version", 1},
-                    {"matched", total.matched},
-                    {"changed", total.changed},
-                    {"would_change", total.would_change},
-                    {"skipped", total.skipped},
-                    {"in_flight", total.in_flight},
-                    {"still_paused", total.kept},
-                    {"dry_run", dry}});
+        print_json(answer);
     else if (dry)
         fmt::print("{} would be {}{}; nothing was changed\n", count_text(total.would_change, "message"), done,
                    total.skipped > 0 ? fmt::format(", {} not (no change needed)", total.skipped) : "");
@@ -75,6 +82,9 @@ int change_messages(const Arguments& arguments, std::span<const std::string> wor
                                          "\"postrider status\")",
                                          total.kept)
                            : "");
+    for (const auto& each : total.not_changed)
+        print_error(fmt::format("{} {}", text_of(each, "id"), text_of(each, "why")));
+    if (!total.not_changed.empty()) return already_so;
     if (total.in_flight == 0 || worst != ok) return worst;
     print_error(fmt::format("{} being delivered and could no longer be stopped: not {}",
                             total.in_flight == 1 ? "1 message is" : fmt::format("{} messages are", total.in_flight),
@@ -219,6 +229,21 @@ int message_priority(const Arguments& a) {
     auto request = request_with_reason(op::reprioritise, a);
     request["lane"] = a.words[0];
     return change_messages(a, std::span(a.words).subspan(1), std::move(request), "moved to the lane " + a.words[0]);
+}
+
+int message_schedule(const Arguments& a) {
+    const auto now = std::chrono::floor<smtp::Duration>(std::chrono::system_clock::now());
+    const auto at = a.words[0] == "now" ? now : config::parse_time(a.words[0], now);
+    if (!at)
+        return fail(usage,
+                    fmt::format("\"{}\" is not valid: expected a time such as 2026-12-01T08:00:00Z, a span such as "
+                                "2h, or now",
+                                a.words[0]));
+    const bool later = *at > now;
+    auto request = request_with_reason(op::schedule, a);
+    if (later) request["at"] = std::chrono::duration_cast<std::chrono::seconds>(at->time_since_epoch()).count();
+    return change_messages(a, std::span(a.words).subspan(1), std::move(request),
+                           later ? "set to be sent at " + smtp::rfc3339_date(*at) : "set to be sent now");
 }
 
 } // namespace postrider

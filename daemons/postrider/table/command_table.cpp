@@ -182,6 +182,8 @@ constexpr Command table[] = {
      "send to another next hop, or back to the configured one", message_reroute},
     {"message priority", "high|normal|bulk ID...|WORD...|-", 2, unlimited, modify_options,
      "move messages to another lane", message_priority},
+    {"message schedule", "TIME|now ID...|WORD...|-", 2, unlimited, modify_options,
+     "send waiting messages at another time, or after a span such as 2h", message_schedule},
     {"pause", pause_scope, 1, 2, pause_options, "stop delivery until resumed; survives a restart", pause},
     {"resume", pause_scope, 1, 2, pause_options, "end a pause", resume},
     {"force", pause_scope, 1, 2, pause_options, "retry immediately, ignoring the retry schedule", force},

@@ -2,6 +2,7 @@
 #include "daemons/decide/message/dsn_requests.h"
 #include "daemons/queue-manager/conversion/records.h"
 #include "daemons/queue-manager/conversion/retry_values.h"
+#include "libspool/message/schedule.h"
 #include <optional>
 
 namespace queue_manager {
@@ -40,7 +41,7 @@ AcceptedMessage::AcceptedMessage(spool::QueueId id, spool::Location location, st
     event_.location = location;
     event_.size = size;
     event_.arrival = envelope.arrival;
-    event_.not_before = state.free_from ? *state.free_from : envelope.not_before.value_or(smtp::WallTime{});
+    event_.not_before = spool::schedule_end(state);
     event_.expiry = state.expiry.value_or(smtp::WallTime{});
     event_.lifetime = std::chrono::seconds(state.lifetime);
     event_.deliver_by = envelope.deliver_by.value_or(smtp::WallTime{});

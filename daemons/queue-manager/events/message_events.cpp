@@ -1,6 +1,7 @@
 #include "daemons/queue-manager/events/message_events.h"
 #include "daemons/decide/outcome/reply_class.h"
 #include "daemons/queue-manager/events/attempt_members.h"
+#include "libspool/message/schedule.h"
 #include "libspool/message/waiting_time.h"
 #include "libspool/store/queue_id_source.h"
 #include <algorithm>
@@ -79,7 +80,7 @@ std::optional<EventType> event_of(RecipientEnd end) {
 // When a recipient came to its end, as far as the file tells, or a little earlier: with its last attempt, at the
 // message's expiry, or soon after it was accepted.
 smtp::WallTime time_of_end(QueueId id, const spool::MessageState& state, const spool::RecipientState& recipient) {
-    const auto begun = std::max(spool::time_of(id), state.envelope.not_before.value_or(smtp::WallTime{}));
+    const auto begun = std::max(spool::time_of(id), spool::schedule_end(state));
     if (recipient.status == spool::Status::expired)
         return std::max(recipient.last_attempt, state.expiry.value_or(begun + std::chrono::seconds(state.lifetime)));
     return std::max(recipient.last_attempt, begun);

@@ -128,7 +128,7 @@ bool Control::change(const Request& request, const nlohmann::json& body, std::st
         pauses_.force(request, body);
     else if (operation == op::force || operation == op::hold || operation == op::release || operation == op::remove ||
              operation == op::expire || operation == op::reroute || operation == op::reprioritise ||
-             operation == op::requeue)
+             operation == op::requeue || operation == op::schedule)
         changes_.change(request, body, std::string(operation));
     else
         return false;

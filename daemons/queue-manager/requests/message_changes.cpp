@@ -1,8 +1,12 @@
 #include "daemons/queue-manager/requests/message_changes.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/control.h"
+#include "daemons/common/submission/sender_requests.h"
 #include "daemons/queue-manager/control/configured_names.h"
 #include "daemons/queue-manager/conversion/retry_values.h"
+#include "libsmtp/text/date.h"
+#include "libspool/journal/json_object.h"
+#include "libspool/message/schedule.h"
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -17,19 +21,31 @@ namespace code = proto::control::code;
 using decide::queue::Lane;
 using decide::queue::Waiting;
 
+namespace {
+
+constexpr std::size_t most_named = 20; // of those skipped
+constexpr std::string_view being_delivered = "is being delivered now";
+
+} // namespace
+
 struct MessageChanges::Change {
+    struct Skipped {
+        spool::QueueId id;
+        std::string why;
+    };
     Request request;
     std::string op, who, why, lane, to;
     std::optional<decide::queue::RetryPolicy> policy; // requeue
     smtp::Duration after{};                           // expire: at this age; {}: now
+    smtp::WallTime at{};                              // schedule: to this time; in the past: now
     bool dry_run = false;
     bool permanently = false; // remove: it cannot be restored
     std::uint64_t matched = 0, changed = 0, skipped = 0;
-    std::uint64_t in_flight = 0; // of those skipped: not removed, because they are being delivered
-    std::uint64_t kept = 0;      // of those changed: to be tried when a pause ends
-    std::string why_not;         // of the first one that was skipped
-    std::string failure;         // of the disk
-    std::size_t open = 0;        // of the batch at hand
+    std::uint64_t in_flight = 0;  // of those skipped: not removed, because they are being delivered
+    std::uint64_t kept = 0;       // of those changed: to be tried when a pause ends
+    std::vector<Skipped> why_not; // of the first that were skipped
+    std::string failure;          // of the disk
+    std::size_t open = 0;         // of the batch at hand
 };
 
 namespace {
@@ -58,8 +74,31 @@ bool is_scheduled(const decide::queue::MessageInfo& info) {
     return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::scheduled; });
 }
 
-// The change as records of the message's file. `open`: its recipients that are left.
-std::vector<spool::Property> records_of(const auto& change, const std::vector<std::uint32_t>& open, bool held) {
+// A held message may be scheduled besides.
+bool is_scheduled(const SelectedMessage& selected) {
+    return is_scheduled(selected.info) ||
+           (selected.info.held && selected.state && spool::schedule_end(*selected.state) > common::Loop::now().wall);
+}
+
+bool waits(const decide::queue::MessageInfo& info) {
+    return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting != Waiting::report; });
+}
+
+// Why it cannot be sent at that time; "": it can.
+std::string deadline_before(smtp::WallTime at, const std::optional<spool::MessageState>& state) {
+    if (!state) return "";
+    if (const auto& by = state->envelope.deliver_by; by && at >= *by)
+        return fmt::format("must be delivered by {}", smtp::rfc3339_date(*by));
+    if (state->expiry && at >= *state->expiry && !spool::expiry_from(*state, at))
+        return fmt::format("expires at {}: \"postrider message expire --after\" changes that",
+                           smtp::rfc3339_date(*state->expiry));
+    return "";
+}
+
+// The change as records of the message's file. `open`: its recipients that are left. `expiry`: of a scheduled message
+// from now on; {}: as before.
+std::vector<spool::Property> records_of(const auto& change, const std::vector<std::uint32_t>& open, bool held,
+                                        smtp::WallTime expiry) {
     const auto now = common::Loop::now().wall;
     std::vector<spool::Property> out;
     if (change.op == op::hold || change.op == op::release) {
@@ -90,6 +129,10 @@ std::vector<spool::Property> records_of(const auto& change, const std::vector<st
     } else if (change.op == op::force) { // else it would wait for its time again after a restart
         spool::Rescheduled now_free{.free_from = now};
         out.emplace_back(std::move(now_free));
+    } else if (change.op == op::schedule) {
+        spool::Rescheduled moved{.free_from = std::max(change.at, now)};
+        out.emplace_back(std::move(moved));
+        if (expiry != smtp::WallTime{}) out.emplace_back(spool::ExpiryChanged{expiry, "", now, change.who, change.why});
     }
     return out;
 }
@@ -111,10 +154,11 @@ void MessageChanges::change(const Request& request, const nlohmann::json& body, 
     if (const auto wrong = error_in(*change, body); !wrong.empty())
         return replies_.refuse(request, wrong, code::bad_request);
     change->after = std::chrono::seconds(after);
+    change->at = smtp::WallTime(std::chrono::seconds(body.value("at", std::int64_t{0})));
     auto walk = deps_.selection.select(request, body, MessageSelection::Filter::required);
     if (!walk) return;
-    walk->read_files =
-        !change->dry_run && change->op != op::force; // of forced messages, only scheduled ones are written
+    // of forced messages, only scheduled ones are written; whether others can be scheduled depends on their files
+    walk->read_files = change->op == op::schedule || (!change->dry_run && change->op != op::force);
     walk->take = [this, change](const Walk& self, std::vector<SelectedMessage> selected) {
         take(change, self, std::move(selected));
     };
@@ -126,11 +170,14 @@ void MessageChanges::change(const Request& request, const nlohmann::json& body, 
 
 std::string MessageChanges::error_in(const Change& change, const nlohmann::json& body) const {
     const auto policy = text_field(body, "policy");
-    const auto after = body.value("after", std::int64_t{0});
+    const auto after = body.value("after", std::int64_t{0}), at = body.value("at", std::int64_t{0});
     if (change.op == op::reprioritise && !lane_of(change.lane)) return "\"lane\": expected high, normal or bulk";
     if (!policy.empty() && !change.policy) return fmt::format("there is no retry policy \"{}\"", policy);
     if (after < 0 || after > longest_lifetime.count())
         return fmt::format("\"after\": {} is not a number of seconds, at most {}", after, longest_lifetime.count());
+    const auto latest = std::chrono::ceil<std::chrono::seconds>(common::Loop::now().wall + common::longest_schedule);
+    if (at < 0 || at > latest.time_since_epoch().count())
+        return fmt::format("\"at\": {} is not a time, at most 90 days ahead", at);
     if (change.op == op::reroute && !change.to.empty()) return next_hop_error(change.to, *deps_.config);
     return "";
 }
@@ -141,12 +188,16 @@ void MessageChanges::take(const Shared& change, const Walk& walk, std::vector<Se
     for (auto& each : selected) {
         const auto id = each.info.id;
         if (auto why = why_not(*change, each); !why.empty()) {
-            if (++change->skipped == 1) change->why_not = fmt::format("{} {}", id.text(), why);
+            skip(*change, id, why);
+            if (change->op == op::schedule && each.info.active) ++change->in_flight;
         } else if (change->dry_run) {
             ++change->changed;
         } else if (change->op == op::force && !is_scheduled(each.info)) {
-            execute(*change, id, {});
-        } else if (change->op == op::remove && each.info.active) {
+            execute(*change, {.id = id});
+        } else if (change->op == op::schedule) {
+            ++change->open;
+            hold_and_write(change, walk, each);
+        } else if (change->op == op::remove && (each.info.active || !each.info.held)) { // it may begin meanwhile
             ++change->open;
             using Before = DeliveryStops::Before;
             const auto before = each.info.held ? Before::held : Before::free;
@@ -168,6 +219,11 @@ std::string MessageChanges::why_not(const Change& change, const SelectedMessage&
     if (change.op == op::hold) return info.held ? "is already held" : "";
     if (change.op == op::release) return info.held ? "" : "is not held";
     if (change.op == op::force) return info.held ? "is held: release it first" : "";
+    if (change.op == op::schedule && info.active) return std::string(being_delivered);
+    if (change.op == op::schedule && !waits(info)) return "has no recipient that waits";
+    if (change.op == op::schedule && change.at <= common::Loop::now().wall)
+        return is_scheduled(selected) ? "" : "is not scheduled: it is sent as soon as possible";
+    if (change.op == op::schedule) return deadline_before(change.at, selected.state);
     if (change.op == op::reprioritise && word_of(info.lane) == change.lane)
         return fmt::format("is already in the lane {}", change.lane);
     if (change.op == op::reroute &&
@@ -178,7 +234,31 @@ std::string MessageChanges::why_not(const Change& change, const SelectedMessage&
     return "";
 }
 
-// It was in flight when it was to be removed. Recipients delivered meanwhile are not among those removed.
+void MessageChanges::skip(Change& change, spool::QueueId id, std::string_view why) {
+    ++change.skipped;
+    if (change.why_not.size() < most_named) change.why_not.push_back({id, std::string(why)});
+}
+
+// Its time may come while it is written.
+void MessageChanges::hold_and_write(const Shared& change, const Walk& walk, const SelectedMessage& selected) {
+    const auto id = selected.info.id;
+    if (!selected.info.held)
+        deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.hold(id, now, out); });
+    auto info = deps_.driver.engine().message(id, common::Loop::now());
+    if (info && !info->active) return write(change, walk, {*std::move(info), selected.state}, {}, !selected.info.held);
+    if (info) {
+        ++change->in_flight;
+        go_on(id);
+    }
+    skip(*change, id, info ? being_delivered : "has just left the queue");
+    through(change, walk);
+}
+
+void MessageChanges::go_on(spool::QueueId id) {
+    deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
+}
+
+// It was to be removed, and is kept from being delivered. Recipients delivered meanwhile are not among those removed.
 void MessageChanges::stopped(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                              bool stopped_all) {
     const auto id = selected.info.id;
@@ -193,40 +273,41 @@ void MessageChanges::stopped(const Shared& change, const Walk& walk, const Selec
         const bool goes_on = !selected.info.held;
         return write(change, walk, {*std::move(info), selected.state}, left, goes_on);
     }
-    ++change->skipped;
     ++change->in_flight;
-    if (change->skipped == 1)
-        change->why_not = fmt::format("{} {}", id.text(),
-                                      stopped_all ? "was being delivered and is now complete"
-                                                  : "is being delivered now and can no longer be stopped");
+    skip(*change, id,
+         stopped_all ? "was being delivered and is now complete"
+                     : "is being delivered now and can no longer be stopped");
     through(change, walk);
 }
 
 void MessageChanges::write(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                            const std::vector<std::uint32_t>& open, bool goes_on) {
     const auto id = selected.info.id;
-    deps_.files.record_durably(
-        id, selected.info.location, records_of(*change, open, selected.info.held),
-        [this, change, walk, id, goes_on, about = facts_of(selected.state)](spool::Result<> written) {
-            if (!written && goes_on)
-                deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
-            if (written)
-                execute(*change, id, about);
-            else if (written.error().code == ENOENT)
-                ++change->skipped; // finished meanwhile
-            else
-                change->failure = written.error().what;
-            through(change, walk);
-        });
+    Written what{.id = id, .about = facts_of(selected.state)};
+    if (change->op == op::schedule && selected.state)
+        what.expiry = spool::expiry_from(*selected.state, std::max(change->at, common::Loop::now().wall))
+                          .value_or(smtp::WallTime{});
+    deps_.files.record_durably(id, selected.info.location, records_of(*change, open, selected.info.held, what.expiry),
+                               [this, change, walk, id, goes_on, what = std::move(what)](spool::Result<> written) {
+                                   if (written)
+                                       execute(*change, what);
+                                   else if (written.error().code == ENOENT)
+                                       ++change->skipped; // finished meanwhile
+                                   else
+                                       change->failure = written.error().what;
+                                   if (goes_on) go_on(id); // unless it has just been removed
+                                   through(change, walk);
+                               });
 }
 
-void MessageChanges::execute(Change& change, spool::QueueId id, const Facts& about) {
-    const bool done = apply(change, id, about);
+void MessageChanges::execute(Change& change, const Written& written) {
+    const bool done = apply(change, written);
     ++(done ? change.changed : change.skipped);
-    if (done && change.op == op::force && paused(id)) ++change.kept;
+    if (done && change.op == op::force && paused(written.id)) ++change.kept;
 }
 
-bool MessageChanges::apply(const Change& change, spool::QueueId id, const Facts& about) {
+bool MessageChanges::apply(const Change& change, const Written& written) {
+    const auto id = written.id;
     bool done = false;
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
         if (change.op == op::force) done = engine.force(id, now, out);
@@ -237,13 +318,14 @@ bool MessageChanges::apply(const Change& change, spool::QueueId id, const Facts&
             done = change.after > smtp::Duration{} ? engine.change_lifetime(id, change.after, now, out)
                                                    : engine.expire(id, now, out);
         if (change.op == op::reprioritise) done = engine.change_lane(id, *lane_of(change.lane), now, out);
+        if (change.op == op::schedule) done = engine.reschedule(id, change.at, written.expiry, now, out);
         if (change.op == op::reroute) done = engine.requeue(id, now, out);
         if (change.op == op::requeue) done = engine.requeue(id, now, out, change.policy ? &*change.policy : nullptr);
     });
     if (done && change.op != op::force)
         deps_.log.info("{}: {} by {}{}{}", id.text(), change.op, change.who, change.why.empty() ? "" : ": ",
                        change.why);
-    if (done) record_in_journal(change, id, about);
+    if (done) record_in_journal(change, written);
     if (done && change.op == op::remove) {
         using Removal = MessageFiles::Removal;
         const bool kept = !change.permanently && deps_.config->spool.removed_age > smtp::Duration{};
@@ -252,7 +334,8 @@ bool MessageChanges::apply(const Change& change, spool::QueueId id, const Facts&
     return done;
 }
 
-void MessageChanges::record_in_journal(const Change& change, spool::QueueId id, const Facts& about) {
+void MessageChanges::record_in_journal(const Change& change, const Written& written) {
+    const auto& [id, about, expiry] = written;
     using spool::journal::EventType;
     const auto changed = [&](EventType type, std::string_view name = {}, std::string_view what = {}) {
         deps_.events.changed(type, id, about, change.who, change.why, name, what);
@@ -264,6 +347,11 @@ void MessageChanges::record_in_journal(const Change& change, spool::QueueId id, 
     if (change.op == op::reprioritise) changed(EventType::message_reprioritized, "lane", change.lane);
     if (change.op == op::reroute) changed(EventType::message_rerouted, "next_hop", change.to);
     if (change.op == op::requeue) changed(EventType::message_requeued);
+    if (change.op == op::schedule) {
+        std::string at;
+        spool::journal::append_time(at, std::max(change.at, common::Loop::now().wall));
+        changed(EventType::message_rescheduled, "not_before", at);
+    }
 }
 
 bool MessageChanges::paused(spool::QueueId id) const {
@@ -278,6 +366,22 @@ void MessageChanges::through(const Shared& change, const Walk& walk) {
     finish(*change, walk->ids.empty());
 }
 
+// Of what was skipped. Whether a message can be scheduled depends on itself; else the reason of the first is that of
+// all.
+std::string MessageChanges::reasons(const Change& change) {
+    if (change.why_not.empty()) return "it has just left the queue";
+    std::string out;
+    std::size_t named = 0;
+    for (const auto& each : change.why_not) {
+        if (named > 0 && change.op != op::schedule) break;
+        out += fmt::format("{}{} {}", named++ > 0 ? "; " : "", each.id.text(), each.why);
+    }
+    if (change.skipped <= named) return out;
+    const auto more = change.skipped - named;
+    return out + (change.op == op::schedule ? fmt::format("; and {} more", more)
+                                            : fmt::format(", and the same applies to {} more", more));
+}
+
 void MessageChanges::finish(const Change& change, bool by_filter) {
     const auto& request = change.request;
     if (!change.failure.empty())
@@ -288,19 +392,17 @@ void MessageChanges::finish(const Change& change, bool by_filter) {
     if (change.matched == 0 && by_filter)
         return replies_.refuse(request, "the filter matches no message: nothing was changed", code::no_match);
     if (change.changed == 0 && !by_filter)
-        return replies_.refuse(
-            request,
-            fmt::format("{}{}: nothing was changed",
-                        change.why_not.empty() ? "it has just left the queue" : change.why_not,
-                        change.skipped > 1 ? fmt::format(", and the same applies to {} more", change.skipped - 1) : ""),
-            change.in_flight > 0 ? code::in_delivery : code::already);
-    replies_.send(request, {{"matched", change.matched},
-                            {"changed", change.dry_run ? 0 : change.changed},
-                            {"skipped", change.skipped},
-                            {"in_flight", change.in_flight},
-                            {"still_paused", change.kept},
-                            {"would_change", change.changed},
-                            {"dry_run", change.dry_run}});
+        return replies_.refuse(request, reasons(change) + ": nothing was changed",
+                               change.in_flight > 0 ? code::in_delivery : code::already);
+    nlohmann::json answer = {{"matched", change.matched},   {"changed", change.dry_run ? 0 : change.changed},
+                             {"skipped", change.skipped},   {"in_flight", change.in_flight},
+                             {"still_paused", change.kept}, {"would_change", change.changed},
+                             {"dry_run", change.dry_run}};
+    if (change.op == op::schedule) {
+        auto& named = answer["not_changed"] = nlohmann::json::array();
+        for (const auto& each : change.why_not) named.push_back({{"id", each.id.text()}, {"why", each.why}});
+    }
+    replies_.send(request, answer);
     replies_.finish(request);
 }
 

@@ -1,6 +1,6 @@
-// Operators' changes to messages: hold, release, remove, expire, reprioritise, reroute, requeue, force. Each is written
-// to the message's file and synced, then passed to the engine; what is in flight is stopped before it is removed. Knows
-// the engine's commands and the messages' records; must not know how messages are selected.
+// Operators' changes to messages: hold, release, remove, expire, reprioritise, reroute, requeue, schedule, force. Each
+// is written to the message's file and synced, then passed to the engine; what is in flight is stopped before it is
+// removed. Knows the engine's commands and the messages' records; must not know how messages are selected.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/queue-manager/control/delivery_stops.h"
@@ -16,6 +16,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace queue_manager {
@@ -44,22 +45,31 @@ private:
     struct Change;
     using Shared = std::shared_ptr<Change>;
     using Walk = std::shared_ptr<MessageWalk>;
-    using Facts = spool::journal::MessageFacts;
+    struct Written { // what has just been written
+        spool::QueueId id;
+        spool::journal::MessageFacts about{};
+        smtp::WallTime expiry{}; // schedule: from now on; {}: as before
+    };
 
     std::string error_in(const Change& change, const nlohmann::json& body) const; // "" none
     void take(const Shared& change, const Walk& walk, std::vector<SelectedMessage> selected);
     // Why it is not changed; "": it is.
     std::string why_not(const Change& change, const SelectedMessage& selected) const;
+    // Nothing of it is begun until it is written.
+    void hold_and_write(const Shared& change, const Walk& walk, const SelectedMessage& selected);
+    void go_on(spool::QueueId id);
+    void skip(Change& change, spool::QueueId id, std::string_view why);
     void stopped(const Shared& change, const Walk& walk, const SelectedMessage& selected, bool stopped);
-    // `open`: its recipients that are left. `goes_on`: if it cannot be written, delivery continues.
+    // `open`: its recipients that are left. `goes_on`: its delivery was only kept from beginning, and continues.
     void write(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                const std::vector<std::uint32_t>& open, bool goes_on);
-    void execute(Change& change, spool::QueueId id, const Facts& about); // and counts it
+    void execute(Change& change, const Written& written); // and counts it
     // To the engine; false: already so, or the message has gone.
-    bool apply(const Change& change, spool::QueueId id, const Facts& about);
-    void record_in_journal(const Change& change, spool::QueueId id, const Facts& about);
+    bool apply(const Change& change, const Written& written);
+    void record_in_journal(const Change& change, const Written& written);
     bool paused(spool::QueueId id) const;                 // all of it
     void through(const Shared& change, const Walk& walk); // with one message of the batch
+    static std::string reasons(const Change& change);
     void finish(const Change& change, bool by_filter);
 
     Dependencies deps_;

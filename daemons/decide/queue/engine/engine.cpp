@@ -142,6 +142,9 @@ bool Engine::change_lane(spool::QueueId id, Lane lane, smtp::Now now, Actions& o
 bool Engine::change_lifetime(spool::QueueId id, smtp::Duration lifetime, smtp::Now now, Actions& out) {
     return handle(*parts_, now, out, [&] { return parts_->operators.change_lifetime(id, lifetime); });
 }
+bool Engine::reschedule(spool::QueueId id, smtp::WallTime at, smtp::WallTime expiry, smtp::Now now, Actions& out) {
+    return handle(*parts_, now, out, [&] { return parts_->operators.reschedule(id, at, expiry); });
+}
 bool Engine::requeue(spool::QueueId id, smtp::Now now, Actions& out, const RetryPolicy* policy) {
     return handle(*parts_, now, out, [&] { return parts_->operators.requeue(id, policy); });
 }

@@ -13,11 +13,6 @@ std::uint32_t hash(std::string_view text) {
     return h;
 }
 
-std::uint32_t to_seconds(smtp::WallTime t) {
-    return static_cast<std::uint32_t>(
-        std::clamp<std::int64_t>(t.time_since_epoch().count() / 1'000'000, 0, 0xffffffff));
-}
-
 } // namespace
 
 smtp::Duration Intake::lifetime_of(const Accepted& event) const {

@@ -240,6 +240,28 @@ bool OperatorCommands::change_lifetime(spool::QueueId id, smtp::Duration lifetim
     return true;
 }
 
+// What waits now waits for that time, whatever it waited for before; its lifetime begins then.
+bool OperatorCommands::reschedule(spool::QueueId id, smtp::WallTime at, smtp::WallTime expiry) {
+    const Slot message = messages_.find(id);
+    if (message == none) return false;
+    Message& m = messages_[message];
+    const bool at_once = at <= step_.wall();
+    if (m.active > 0 || m.with_earlier_agent || m.first == none || (at_once && !m.scheduled)) return false;
+    ages_.leave_incoming(message);
+    m.scheduled = !at_once;
+    m.free_from = at_once ? std::min(m.free_from, step_.wall_seconds()) : to_seconds(at);
+    if (expiry != smtp::WallTime{})
+        m.expiry = m.returned_late ? std::min(m.expiry, to_seconds(expiry)) : to_seconds(expiry);
+    std::vector<Slot> all;
+    for (Slot slot = m.first; slot != none; slot = deliveries_[slot].next_of_message) all.push_back(slot);
+    for (const Slot slot : all) {
+        placement_.take_out(slot);
+        placement_.place(slot, End::back);
+    }
+    ages_.watch(message);
+    return true;
+}
+
 bool OperatorCommands::requeue(spool::QueueId id, const RetryPolicy* policy) {
     const Slot message = messages_.find(id);
     if (message == none) return false;

@@ -39,6 +39,7 @@ public:
     bool expire(spool::QueueId id);
     bool change_lane(spool::QueueId id, Lane lane);
     bool change_lifetime(spool::QueueId id, smtp::Duration lifetime);
+    bool reschedule(spool::QueueId id, smtp::WallTime at, smtp::WallTime expiry);
     bool requeue(spool::QueueId id, const RetryPolicy* policy);
     bool forget(spool::QueueId id);
 

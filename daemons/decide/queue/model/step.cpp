@@ -6,6 +6,11 @@ namespace {
 constexpr auto step_noticed = std::chrono::seconds(2); // more than that between the clocks is a step
 }
 
+std::uint32_t to_seconds(smtp::WallTime t) {
+    return static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(t.time_since_epoch().count() / 1'000'000, 0, 0xffffffff));
+}
+
 std::uint32_t whole_seconds(smtp::Duration d) {
     return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(d).count());
 }

@@ -12,6 +12,8 @@ namespace decide::queue {
 
 // Upwards.
 std::uint32_t whole_seconds(smtp::Duration d);
+// Since 1970.
+std::uint32_t to_seconds(smtp::WallTime t);
 
 class Step {
 public:

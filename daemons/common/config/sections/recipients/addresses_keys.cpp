@@ -111,22 +111,22 @@ Section section_for(VirtualAlias& s) {
 }
 
 Section section_for(VirtualMailbox& s) {
-    return {
-        "virtual_mailbox",
-        "Domains whose recipients have mailboxes on this host without being users of this system.",
-        {
-            {"domains", domains(s.domains), "Domains of virtual mailboxes.", "[\"boxes.example.com\"]"},
-            {"recipients", lookup_tables(s.users),
-             "Tables of the addresses that exist: user+extension@domain, user@domain, @domain. If empty, every "
-             "address is accepted.",
-             "[\"text:/etc/postrider/mailboxes\"]"},
-            {"deliver", mailbox_or_hop(s.deliver),
-             "Where mail for these domains is delivered: \"maildir:PATH\" or \"mbox:PATH\", a next hop in the "
-             "form used in [route], such as an LMTP server, or \"command:NAME\", a program of [command.NAME]. In a path, {user} is the local part without "
-             "extension, {domain} the domain, both in lower case, and {value} the value from the table.",
-             "\"lmtp:/run/dovecot/lmtp\""},
-            {"user", any_text(s.user), "User of this system who owns the mailboxes named by deliver.", "\"vmail\""},
-        }};
+    return {"virtual_mailbox",
+            "Domains whose recipients have mailboxes on this host without being users of this system.",
+            {
+                {"domains", domains(s.domains), "Domains of virtual mailboxes.", "[\"boxes.example.com\"]"},
+                {"recipients", lookup_tables(s.users),
+                 "Tables of the addresses that exist: user+extension@domain, user@domain, @domain. If empty, every "
+                 "address is accepted.",
+                 "[\"text:/etc/postrider/mailboxes\"]"},
+                {"deliver", mailbox_or_hop(s.deliver),
+                 "Where mail for these domains is delivered: \"maildir:PATH\" or \"mbox:PATH\", a next hop in the "
+                 "form used in [route], such as an LMTP server, or \"command:NAME\", a program of [command.NAME]. In a "
+                 "path, {user} is the local part without extension, {domain} the domain, both in lower case, "
+                 "and {value} the value from the table.",
+                 "\"lmtp:/run/dovecot/lmtp\""},
+                {"user", any_text(s.user), "User of this system who owns the mailboxes named by deliver.", "\"vmail\""},
+            }};
 }
 
 Section section_for(Canonical& s) {
@@ -153,15 +153,15 @@ Section section_for(Relocated& s) {
 }
 
 Section section_for(Transport& s) {
-    return {
-        "transport",
-        "Next hops by recipient. For whole domains, a [route] has more options.",
-        {{"tables", lookup_tables(s.tables),
-          "Tables that map user+extension@domain, user@domain, domain, .parent or * to a next hop in the form "
-          "used in [route], to \"command:NAME\", a program of [command.NAME], to \"discard:text\", \"error:5.1.2 text\" or \"defer:4.3.2 text\"; \"local:\" treats "
-          "the address as that of a user of this system, \"virtual:\" as one in [virtual_mailbox]. Postfix's "
-          "\"smtp:[host]:port\", \"lmtp:unix:/path\", \":\" and, for a program, \"NAME:\" are accepted as well.",
-          "[\"text:/etc/postrider/transport\"]"}}};
+    return {"transport",
+            "Next hops by recipient. For whole domains, a [route] has more options.",
+            {{"tables", lookup_tables(s.tables),
+              "Tables that map user+extension@domain, user@domain, domain, .parent or * to a next hop in the form "
+              "used in [route], to \"command:NAME\", a program of [command.NAME], to \"discard:text\", "
+              "\"error:5.1.2 text\" or \"defer:4.3.2 text\"; \"local:\" treats "
+              "the address as that of a user of this system, \"virtual:\" as one in [virtual_mailbox]. Postfix's "
+              "\"smtp:[host]:port\", \"lmtp:unix:/path\", \":\" and, for a program, \"NAME:\" are accepted as well.",
+              "[\"text:/etc/postrider/transport\"]"}}};
 }
 
 Section section_for(SenderRelay& s) {
