@@ -4,7 +4,6 @@
 #include "daemons/decide/routing/transport_entry.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/programs.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Services of type inet in master.cf become listeners.
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/networks.h"
-#include "daemons/import-postfix/conversion/programs.h"
+#include "daemons/import-postfix/conversion/next_hops.h"
 #include "daemons/import-postfix/conversion/sender_transports.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"

@@ -3,8 +3,12 @@
 #include "daemons/common/net/service_address.h"
 #include "daemons/decide/routing/routing.h"
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/postfix/pipe_program.h"
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace postrider {
 
@@ -45,6 +49,56 @@ std::optional<std::string> service_address(Import& import, std::string_view text
     else
         address = fmt::format("inet:{}:{}", place->host == "localhost" ? "127.0.0.1" : place->host, place->port);
     return common::ServiceAddress::parse(address) ? std::optional(address) : std::nullopt;
+}
+
+bool is_used_transport(Import& import, const postfix::Service& service) {
+    const auto is_it = [&](std::string_view value) {
+        return value == service.name || value.starts_with(service.name + ":");
+    };
+    for (const auto* name : {"mailbox_transport", "virtual_transport", "default_transport", "relay_transport",
+                             "local_transport", "fallback_transport", "smtpd_proxy_filter"})
+        if (is_it(import.value(name))) return true;
+    return std::ranges::any_of(import.words("transport_maps"), [&](const auto& word) {
+        const auto type = postfix::parse_typed(word);
+        if (!type || !import.environment.exists(import.resolved_path(type->name))) return false;
+        const auto entries = table_entries(import, "transport_maps", word);
+        return entries && std::ranges::any_of(*entries, [&](const auto& entry) { return is_it(entry.value); });
+    });
+}
+
+std::vector<std::string> imported_programs(Import& import) {
+    std::vector<std::string> out;
+    for (const auto& service : import.services)
+        if (service.command == "pipe" && service.type == "unix" && is_used_transport(import, service) &&
+            !postfix::pipe_program(service).run.empty())
+            out.push_back(service.name);
+    return out;
+}
+
+std::string program_of_transport(Import& import, std::string_view transport) {
+    const auto all = imported_programs(import);
+    const auto found = std::ranges::find(all, transport.substr(0, transport.find(':')));
+    return found == all.end() ? std::string() : *found;
+}
+
+void import_program(Import& import, const postfix::Service& service) {
+    const auto program = postfix::pipe_program(service);
+    if (program.run.empty())
+        return import.record_service(service, SettingResult::Kind::unsupported,
+                                     fmt::format("{}: write a [command.{}]", program.problem, service.name));
+    const auto section = fmt::format("command.{}", service.name);
+    const auto from = fmt::format("master.cf: {}", service.name);
+    import.draft.set(section + ".run", toml(program.run), from);
+    if (!program.user.empty()) import.draft.set(section + ".user", toml(program.user), from);
+    if (program.from_line) import.draft.set(section + ".from_line", toml(true), from);
+    if (program.null_sender != "MAILER-DAEMON")
+        import.draft.set(section + ".null_sender", toml(program.null_sender), from);
+    if (const auto limit = service.name + "_time_limit"; import.given(limit))
+        if (const auto seconds = import.seconds(limit))
+            import.set(section + ".timeout", toml(fmt::format("{}s", *seconds)), limit);
+    import.record_service(service,
+                          program.remarks.empty() ? SettingResult::Kind::converted : SettingResult::Kind::with_remark,
+                          fmt::format("{}", fmt::join(program.remarks, "; ")));
 }
 
 } // namespace postrider

@@ -1,9 +1,11 @@
-// Next hops and addresses of services, as Postfix writes them, in our notation. Nothing: there is no such notation for
-// it.
+// Next hops, transports and addresses of services, as Postfix writes them, in our notation. Nothing: there is no such
+// notation for it.
 #pragma once
+#include "daemons/import-postfix/postfix/files.h"
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace postrider {
 
@@ -17,5 +19,14 @@ std::optional<std::string> lmtp_hop(Import& import, std::string_view text);
 bool keeps_mail_from_leaving(std::string_view transport);
 // Of a milter or policy server; nothing: it has no numeric address.
 std::optional<std::string> service_address(Import& import, std::string_view text);
+
+// The service of master.cf is named where transports are named, in main.cf or in a transport table.
+bool is_used_transport(Import& import, const postfix::Service& service);
+// The pipe(8) services that become [command.<name>], by name: those that are used, and can be carried over.
+std::vector<std::string> imported_programs(Import& import);
+// "NAME:…", as transports are named: the name of such a service; "" it is none.
+std::string program_of_transport(Import& import, std::string_view transport);
+// Writes the section of a service, and its result.
+void import_program(Import& import, const postfix::Service& service);
 
 } // namespace postrider

@@ -1,11 +1,25 @@
 #include "daemons/smtp-client/session/dialogue.h"
 #include "libsmtp/text/text.h"
+#include <algorithm>
 #include <utility>
 
 namespace smtp_client {
 
 using proto::delivery::DialogueLine;
 using smtp::Stage;
+
+namespace {
+
+// At most longest_line of it. A part of a word may be one of an address, which could not be recognized then, to be
+// hashed; so may a word after an open quotation mark.
+std::string_view whole_words(std::string_view text) {
+    if (text.size() <= Dialogue::longest_line) return text;
+    text = text.substr(0, text.substr(0, Dialogue::longest_line + 1).rfind(' ') + 1);
+    if (std::ranges::count(text, '"') % 2 == 1) text = text.substr(0, text.rfind('"'));
+    return text;
+}
+
+} // namespace
 
 void Dialogue::begin(std::string_view relay, DotReplies dot_replies) {
     dot_replies_ = dot_replies;
@@ -28,7 +42,7 @@ void Dialogue::received(const smtp::client_event::ReplyReceived& said) {
 
 void Dialogue::add(Line line, std::string_view text) {
     if (lines_.size() == most_lines) lines_.pop_front();
-    line.text += smtp::printable(text, longest_line);
+    line.text += smtp::printable(whole_words(text), longest_line);
     lines_.push_back(std::move(line));
 }
 

@@ -334,13 +334,14 @@ TEST_CASE("programs behind pipe(8) become commands, if they are used and their w
     const auto from = imported(
         "transport_maps = hash:/pf/transport\nvirtual_mailbox_domains = b.example\nvirtual_transport = drop\n"
         "mailman_time_limit = 2m\n",
-        {{"/pf/transport", "lists.example mailman:\nfax.example fax:any\nodd.example odd:\n"}},
+        {{"/pf/transport", "lists.example mailman:\nfax.example fax:any\nodd.example odd:\ndots.example a.b:\n"}},
         smtp_line +
             "mailman unix - n n - - pipe flags=FRu user=list:list argv=/usr/lib/mailman/bin/postfix-to-mailman.py "
             "${nexthop} ${user}\n"
             "fax unix - n n - 1 pipe flags= null_sender= user=fax argv=/usr/bin/faxmail -d -n $(user) -f $sender a$$b\n"
             "drop unix - n n - - pipe flags=D user=vmail argv=/usr/bin/maildrop -d ${recipient}\n"
             "odd unix - n n - - pipe user=x argv=/bin/x ${client_address}\n"
+            "a.b unix - n n - - pipe user=x argv=/bin/x\n"
             "uucp unix - n n - - pipe user=uucp argv=uux -r\n");
     CHECK(key(from, "command.mailman.run") ==
           R"(["/usr/lib/mailman/bin/postfix-to-mailman.py", "{domain}", "{user}"])");
@@ -358,7 +359,9 @@ TEST_CASE("programs behind pipe(8) become commands, if they are used and their w
           std::vector<std::string>{"${client_address} in argv has no counterpart: write a [command.odd]"});
     CHECK(!from.draft.has_section("command.uucp"));
     CHECK(result_of(from, "uucp unix").kind == SettingResult::Kind::converted);
-    CHECK(result_of(from, "transport_maps").remarks.size() == 1); // odd.example
+    CHECK(result_of(from, "transport_maps").remarks.size() == 2); // odd.example, dots.example
+    CHECK(result_of(from, "a.b unix").remarks ==
+          std::vector<std::string>{"its name is not one for a section: write a [command.a.b]"});
 }
 
 TEST_CASE("a filter behind the queue is one matter") {

@@ -1,16 +1,14 @@
-#include "daemons/import-postfix/conversion/programs.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/postfix/pipe_program.h"
+#include "daemons/common/config/sections/recipients/mail_command.h"
 #include <algorithm>
 #include <expected>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <optional>
+#include <string_view>
 #include <utility>
 
-namespace postrider {
+namespace postrider::postfix {
 
-using postfix::Service;
-using Kind = SettingResult::Kind;
+using config::MailCommand;
 
 namespace {
 
@@ -114,6 +112,15 @@ PipeProgram pipe_program(const Service& service) {
         else if (name == "chroot")
             program.remarks.push_back(fmt::format("chroot={} is not carried over", value));
     }
+    const bool odd_name = service.name.size() > MailCommand::longest_name || !std::ranges::all_of(service.name, [](char c) {
+        return is_name(c) || c == '-';
+    });
+    if (odd_name || program.run.size() > MailCommand::most_words ||
+        std::ranges::any_of(program.run, [](const auto& word) { return word.size() > MailCommand::longest_word; })) {
+        program.problem = odd_name ? "its name is not one for a section" : "argv has too many words, or a longer one";
+        program.run.clear();
+        return program;
+    }
     if (program.run.empty() || !program.run.front().starts_with('/') || program.run.front().contains('{')) {
         program.problem = "argv does not begin with the absolute path of a program";
         program.run.clear();
@@ -121,53 +128,4 @@ PipeProgram pipe_program(const Service& service) {
     return program;
 }
 
-bool is_used_transport(Import& import, const Service& service) {
-    const auto is_it = [&](std::string_view value) {
-        return value == service.name || value.starts_with(service.name + ":");
-    };
-    for (const auto* name : {"mailbox_transport", "virtual_transport", "default_transport", "relay_transport",
-                             "local_transport", "fallback_transport", "smtpd_proxy_filter"})
-        if (is_it(import.value(name))) return true;
-    return std::ranges::any_of(import.words("transport_maps"), [&](const auto& word) {
-        const auto type = postfix::parse_typed(word);
-        if (!type || !import.environment.exists(import.resolved_path(type->name))) return false;
-        const auto entries = table_entries(import, "transport_maps", word);
-        return entries && std::ranges::any_of(*entries, [&](const auto& entry) { return is_it(entry.value); });
-    });
-}
-
-std::vector<std::string> imported_programs(Import& import) {
-    std::vector<std::string> out;
-    for (const auto& service : import.services)
-        if (service.command == "pipe" && service.type == "unix" && is_used_transport(import, service) &&
-            !pipe_program(service).run.empty())
-            out.push_back(service.name);
-    return out;
-}
-
-std::string program_of_transport(Import& import, std::string_view transport) {
-    const auto all = imported_programs(import);
-    const auto found = std::ranges::find(all, transport.substr(0, transport.find(':')));
-    return found == all.end() ? std::string() : *found;
-}
-
-void import_program(Import& import, const Service& service) {
-    const auto program = pipe_program(service);
-    if (program.run.empty())
-        return import.record_service(service, Kind::unsupported,
-                                     fmt::format("{}: write a [command.{}]", program.problem, service.name));
-    const auto section = fmt::format("command.{}", service.name);
-    const auto from = fmt::format("master.cf: {}", service.name);
-    import.draft.set(section + ".run", toml(program.run), from);
-    if (!program.user.empty()) import.draft.set(section + ".user", toml(program.user), from);
-    if (program.from_line) import.draft.set(section + ".from_line", toml(true), from);
-    if (program.null_sender != "MAILER-DAEMON")
-        import.draft.set(section + ".null_sender", toml(program.null_sender), from);
-    if (const auto limit = service.name + "_time_limit"; import.given(limit))
-        if (const auto seconds = import.seconds(limit))
-            import.set(section + ".timeout", toml(fmt::format("{}s", *seconds)), limit);
-    import.record_service(service, program.remarks.empty() ? Kind::converted : Kind::with_remark,
-                          fmt::format("{}", fmt::join(program.remarks, "; ")));
-}
-
-} // namespace postrider
+} // namespace postrider::postfix
