@@ -1,5 +1,6 @@
 #include "daemons/http/http.h"
 #include "daemons/common/config/config.h"
+#include "daemons/http/endpoints/description.h"
 #include "daemons/http/endpoints/events.h"
 #include "daemons/http/endpoints/health.h"
 #include "daemons/http/endpoints/history.h"
@@ -57,6 +58,7 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     add_history(router_, services_);
     add_events(router_, services_);
     add_suppressions(router_, services_);
+    add_description(router_);
 }
 
 void Http::reconfigure(common::DaemonConfig daemon_config) {
