@@ -1,12 +1,15 @@
 // Who may come in: checks host and origin of a request, identifies its caller by token or, on the socket, by user, and
-// limits the rate of each token. Failures are logged in a line that fail2ban's filter finds. Knows no routes.
+// limits the rate of each token. Failures are logged in a line that fail2ban's filter finds; too many of them lock a
+// network out. Knows no routes.
 #pragma once
+#include "daemons/common/config/sections/system/http.h"
 #include "daemons/common/ipc/operators.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/watched_file.h"
 #include "daemons/common/submission/rate_limits.h"
 #include "daemons/common/tokens/token.h"
 #include "daemons/common/web/message.h"
+#include "daemons/http/failed_tokens.h"
 #include "daemons/http/requests/call.h"
 #include "daemons/http/requests/host_check.h"
 #include "daemons/http/requests/router.h"
@@ -30,22 +33,23 @@ public:
 
     // `directory`: of the file of tokens.
     Gate(common::Log& log, const std::string& directory, ReportProblem report_problem);
-    void configure(common::Operators operators, HostNames names) {
-        operators_ = std::move(operators);
-        names_ = std::move(names);
-    }
+    // Lifts lockouts.
+    void configure(common::Operators operators, HostNames names, const config::Http& settings);
 
     std::optional<Problem> check_origin(const web::Request& request) const {
         return http::check_origin(request, names_);
     }
-    // Of a request for a route that needs a token.
+    // Of a new request for a route that needs a token: counts for the limits of token and network.
+    std::expected<Caller, Denial> admit(const web::Request& request, const Route& route, smtp::Now now);
+    // Of the same request later: its token may have been removed.
     std::expected<Caller, Denial> identify(const web::Request& request, const Route& route, smtp::Now now);
 
 private:
     void refresh(smtp::Now now);
     std::expected<const tokens::Token*, Denial> check_token(const web::Request& request, std::string_view secret,
                                                             smtp::Now now);
-    Denial failed(const web::Request& request, std::string_view why);
+    Denial failed(const web::Request& request, std::string_view why, smtp::Now now);
+    bool can_be_locked_out(const web::Client& client) const;
 
     common::Log& log_;
     ReportProblem report_problem_;
@@ -54,6 +58,9 @@ private:
     common::Operators operators_;
     HostNames names_;
     common::RateLimiter rates_;
+    FailedTokens failed_tokens_;
+    FailedTokens::Limits failure_limits_;
+    std::vector<common::Network> lockout_exempt_;
 };
 
 } // namespace http

@@ -1,5 +1,6 @@
 #include "daemons/http/http.h"
 #include "daemons/common/config/config.h"
+#include "daemons/http/endpoints/description.h"
 #include "daemons/http/endpoints/events.h"
 #include "daemons/http/endpoints/health.h"
 #include "daemons/http/endpoints/history.h"
@@ -57,6 +58,7 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     add_history(router_, services_);
     add_events(router_, services_);
     add_suppressions(router_, services_);
+    add_description(router_);
 }
 
 void Http::reconfigure(common::DaemonConfig daemon_config) {
@@ -65,7 +67,7 @@ void Http::reconfigure(common::DaemonConfig daemon_config) {
     for (const auto& name : config.http.names) names.names.push_back(smtp::lowered(name));
     names.names.push_back(smtp::lowered(config.mta.hostname));
     for (const auto& endpoint : config.http.listen) names.names.push_back(endpoint.address.to_string());
-    gate_.configure(daemon_config.operators, std::move(names));
+    gate_.configure(daemon_config.operators, std::move(names), config.http);
     memory_.set_limit(config.http.memory);
     services_.message_size = config.submit.message_size;
     services_.recipients = config.submit.recipients;
@@ -113,7 +115,7 @@ std::expected<std::uint64_t, web::Rejection> Http::begin(const web::Request& req
     }
     const auto& route = *match->route;
     if (route.scope) {
-        const auto caller = gate_.identify(request, route, common::Loop::now());
+        const auto caller = gate_.admit(request, route, common::Loop::now());
         if (!caller)
             return denied(caller.error().problem,
                           caller.error().delayed ? smtp::Duration(guess_delay) : smtp::Duration{});

@@ -131,7 +131,7 @@ def test_logwatch(day):
     ("more", {SPAMMER: 4, LISTED: 1, BABBLER: 1}), ("rbl", {LISTED: 1}), ("auth", {GUESSER: 4}), ("ddos", {GUESSER: 2, SCANNER: 3}),
     ("aggressive", {SPAMMER: 4, LISTED: 1, BABBLER: 1, GUESSER: 4 + 2, SCANNER: 3}), ("errors", {BABBLER: 1})])
 def test_fail2ban(day, mode, expected):
-    found = log_tools.fail2ban(day.mail_log, mode)
+    found = log_tools.fail2ban(day.mail_log, f"postfix[mode={mode}]")
     assert Counter(address for address, _ in found) == expected
     assert all(f"[{address}]" in line for address, line in found) and PARTNER not in dict(found)
 

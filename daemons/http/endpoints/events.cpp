@@ -1,6 +1,7 @@
 #include "daemons/http/endpoints/events.h"
 #include "daemons/decide/queue/filter.h"
 #include "daemons/http/requests/media_type.h"
+#include "daemons/http/requests/schemas.h"
 #include <charconv>
 #include <fmt/format.h>
 #include <optional>
@@ -90,9 +91,12 @@ void add_events(Router& router, Services& services) {
                 .path = "/v1/events",
                 .scope = tokens::Scope::read,
                 .summary = "Follow the events of the journal",
-                .parameters = {{"after", "Begin after the event of this number; otherwise with the next one"},
-                               {"type", "Pattern of types such as message.*; may be repeated"}},
-                .accepts = {},
+                .parameters = {{"after", "Begin after the event of this number; otherwise with the next one",
+                                Parameter::Kind::number},
+                               {"type", "Pattern of types such as message.*; may be repeated", Parameter::Kind::texts}},
+                .headers = {{"Last-Event-ID", "As after, for server-sent events", Parameter::Kind::number}},
+                .answer = schema::event,
+                .answer_types = {lines_type, event_stream_type},
                 .statuses = {200, 400, 503},
                 .handle = [&services](const std::shared_ptr<Call>& call) { follow(services, call); }});
 }

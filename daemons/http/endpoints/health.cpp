@@ -29,6 +29,7 @@ void add_health(Router& router, Services& services) {
                 .path = "/healthz",
                 .scope = {},
                 .summary = "Whether the queue-manager answers",
+                .answer_types = {"text/plain"},
                 .statuses = {200, 503},
                 .handle = [&services](const std::shared_ptr<Call>& call) {
                     ask(services, call, [](const auto&) { return text(200, "healthy"); });
@@ -37,6 +38,7 @@ void add_health(Router& router, Services& services) {
                 .path = "/readyz",
                 .scope = {},
                 .summary = "Whether mail is accepted",
+                .answer_types = {"text/plain"},
                 .statuses = {200, 503},
                 .handle = [&services](const std::shared_ptr<Call>& call) {
                     ask(services, call, [](const nlohmann::json& status) {

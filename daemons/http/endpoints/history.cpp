@@ -1,6 +1,7 @@
 #include "daemons/http/endpoints/history.h"
 #include "daemons/http/endpoints/answers.h"
 #include "daemons/http/endpoints/limits.h"
+#include "daemons/http/requests/schemas.h"
 #include <nlohmann/json.hpp>
 
 namespace http {
@@ -84,22 +85,25 @@ std::optional<Problem> problem_of(const JournalReader::Answer& answer) {
 }
 
 void add_history(Router& router, Services& services) {
-    router.add({.method = "GET",
-                .path = "/v1/history",
-                .scope = Scope::read,
-                .summary = "Search the journal for messages",
-                .parameters = {{"filter", "Words that select events, as in postrider-history(7); may be repeated"},
-                               {"limit", "Maximum number of messages: 100 by default, at most 1000"},
-                               {"events", "true: with all events of each message"}},
-                .accepts = {},
-                .statuses = {200, 400, 503},
-                .handle = [&services](const std::shared_ptr<Call>& call) { search(services, call); }});
+    router.add(
+        {.method = "GET",
+         .path = "/v1/history",
+         .scope = Scope::read,
+         .summary = "Search the journal for messages",
+         .parameters = {{"filter", "Words that select events, as in postrider-history(7); may be repeated",
+                         Parameter::Kind::texts},
+                        {"limit", "Maximum number of messages: 100 by default, at most 1000", Parameter::Kind::number},
+                        {"events", "true: with all events of each message", Parameter::Kind::flag}},
+         .answer = schema::history,
+         .answer_types = {json_type, lines_type},
+         .statuses = {200, 400, 503},
+         .handle = [&services](const std::shared_ptr<Call>& call) { search(services, call); }});
     router.add({.method = "GET",
                 .path = "/v1/messages/{id}/events",
                 .scope = Scope::read,
                 .summary = "Show all events of a message",
-                .parameters = {},
-                .accepts = {},
+                .answer = schema::events,
+                .answer_types = {json_type, lines_type},
                 .statuses = {200, 404, 503},
                 .handle = [&services](const std::shared_ptr<Call>& call) { events(services, call); }});
 }

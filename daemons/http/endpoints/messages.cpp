@@ -3,6 +3,7 @@
 #include "daemons/http/endpoints/answers.h"
 #include "daemons/http/endpoints/history.h"
 #include "daemons/http/endpoints/limits.h"
+#include "daemons/http/requests/schemas.h"
 #include "daemons/http/requests/times.h"
 #include <nlohmann/json.hpp>
 
@@ -98,28 +99,32 @@ void remove_message(Services& services, const std::shared_ptr<Call>& call) {
 
 void add_messages(Router& router, Services& services) {
     const auto add = [&](std::string_view method, std::string_view path, Scope scope, std::string_view summary,
-                         std::vector<Parameter> parameters, std::vector<unsigned> statuses, auto answer) {
+                         std::vector<Parameter> parameters, std::string_view schema,
+                         std::vector<std::string_view> types, std::vector<unsigned> statuses, auto answer) {
         router.add({.method = method,
                     .path = path,
                     .scope = scope,
                     .summary = summary,
                     .parameters = std::move(parameters),
-                    .accepts = {},
+                    .answer = schema,
+                    .answer_types = std::move(types),
                     .statuses = std::move(statuses),
                     .handle = [&services, answer](const std::shared_ptr<Call>& call) { answer(services, call); }});
     };
     add("GET", "/v1/messages", Scope::read, "List queued messages",
-        {{"filter", "Words that select messages, as in postrider-message(8); may be repeated"},
-         {"limit", "Maximum number of messages: 100 by default, at most 1000"},
+        {{"filter", "Words that select messages, as in postrider-message(8); may be repeated", Parameter::Kind::texts},
+         {"limit", "Maximum number of messages: 100 by default, at most 1000", Parameter::Kind::number},
          {"after", "Continue after this message: \"next\" of the previous answer"},
          {"sort", "oldest, newest, largest or next"}},
-        {200, 400, 404, 503}, list_messages);
-    add("GET", "/v1/messages/{id}", Scope::read, "Show a message", {}, {200, 404, 503}, show_message);
-    add("GET", "/v1/messages/{id}/explain", Scope::read, "Explain what a message waits for", {}, {200, 404, 503},
-        explain_message);
+        schema::messages, {json_type, lines_type}, {200, 400, 404, 503}, list_messages);
+    add("GET", "/v1/messages/{id}", Scope::read, "Show a message", {}, schema::message, {json_type}, {200, 404, 503},
+        show_message);
+    add("GET", "/v1/messages/{id}/explain", Scope::read, "Explain what a message waits for", {}, schema::explanation,
+        {json_type, lines_type}, {200, 404, 503}, explain_message);
     add("DELETE", "/v1/messages/{id}", Scope::remove, "Remove a message",
-        {{"report", "true: it expires, and its sender gets a report"}, {"why", "Reason, kept in the journal"}},
-        {200, 400, 404, 409, 503}, remove_message);
+        {{"report", "true: it expires, and its sender gets a report", Parameter::Kind::flag},
+         {"why", "Reason, kept in the journal"}},
+        schema::removal, {json_type}, {200, 400, 404, 409, 503}, remove_message);
 }
 
 } // namespace http

@@ -4,6 +4,7 @@
 #include "daemons/http/endpoints/selections.h"
 #include "daemons/http/requests/json_reader.h"
 #include "daemons/http/requests/media_type.h"
+#include "daemons/http/requests/schemas.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -153,8 +154,9 @@ void add_operations(Router& router, Services& services) {
                 .scope = Scope::operate,
                 .or_scope = Scope::remove,
                 .summary = "Carry out an operation",
-                .parameters = {},
                 .accepts = {json_type},
+                .body = schema::order,
+                .answer = schema::order_result,
                 .statuses = {200, 400, 403, 404, 409, 415, 503},
                 .handle = [operations = std::make_shared<Operations>(services)](const std::shared_ptr<Call>& call) {
                     operations->begin(call);

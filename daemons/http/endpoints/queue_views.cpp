@@ -1,6 +1,8 @@
 #include "daemons/http/endpoints/queue_views.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/http/endpoints/answers.h"
+#include "daemons/http/requests/media_type.h"
+#include "daemons/http/requests/schemas.h"
 #include "daemons/http/requests/times.h"
 #include <nlohmann/json.hpp>
 
@@ -53,11 +55,14 @@ web::Response pauses(const web::Request& request, std::vector<json> lines) {
 
 void add_queue_views(Router& router, Services& services) {
     const auto view = [&](std::string_view path, std::string_view summary, std::string_view operation,
-                          const char* variable, Show show) {
+                          const char* variable, std::string_view schema, std::vector<std::string_view> types,
+                          Show show) {
         router.add({.method = "GET",
                     .path = path,
                     .scope = Scope::read,
                     .summary = summary,
+                    .answer = schema,
+                    .answer_types = std::move(types),
                     .statuses = variable ? std::vector<unsigned>{200, 404, 503} : std::vector<unsigned>{200, 503},
                     .handle = [&services, operation, variable, show](const std::shared_ptr<Call>& call) {
                         json request = {{"op", operation}};
@@ -65,12 +70,13 @@ void add_queue_views(Router& router, Services& services) {
                         show_answer(services, call, std::move(request), show);
                     }});
     };
-    view("/v1/status", "Show the state of the mail system", op::status, nullptr, first);
-    view("/v1/links", "List links", op::links, nullptr, as_list("links"));
-    view("/v1/links/{name}", "Show a link and its queues", op::link, "link", link_with_queues);
-    view("/v1/queues", "List queues", op::queues, nullptr, as_list("queues"));
-    view("/v1/queues/{name}", "Show a queue", op::queue, "queue", first);
-    view("/v1/pauses", "List pauses", op::status, nullptr, pauses);
+    view("/v1/status", "Show the state of the mail system", op::status, nullptr, schema::status, {json_type}, first);
+    view("/v1/links", "List links", op::links, nullptr, schema::links, {json_type, lines_type}, as_list("links"));
+    view("/v1/links/{name}", "Show a link and its queues", op::link, "link", schema::link, {json_type},
+         link_with_queues);
+    view("/v1/queues", "List queues", op::queues, nullptr, schema::queues, {json_type, lines_type}, as_list("queues"));
+    view("/v1/queues/{name}", "Show a queue", op::queue, "queue", schema::queue, {json_type}, first);
+    view("/v1/pauses", "List pauses", op::status, nullptr, schema::pauses, {json_type, lines_type}, pauses);
 }
 
 } // namespace http

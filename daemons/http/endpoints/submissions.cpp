@@ -1,5 +1,6 @@
 #include "daemons/http/endpoints/submissions.h"
 #include "daemons/http/requests/media_type.h"
+#include "daemons/http/requests/schemas.h"
 #include "daemons/http/requests/submission.h"
 #include <nlohmann/json.hpp>
 
@@ -39,14 +40,18 @@ void add_submissions(Router& router, Services& services) {
                 .scope = tokens::Scope::submit,
                 .summary = "Submit a message",
                 .parameters = {{"from", "Sender, for message/rfc822; empty: the null one"},
-                               {"to", "Recipients, for message/rfc822, separated by commas; may be repeated"},
+                               {"to", "Recipients, for message/rfc822, separated by commas; may be repeated",
+                                Parameter::Kind::texts},
                                {"not_before", "Time of sending, or a span such as 2h"},
                                {"expires", "Time when delivery is given up, or a span"},
                                {"lane", "high, normal or bulk"},
                                {"policy", "Retry policy"},
                                {"pool", "Pool of source addresses"},
                                {"meta.NAME", "Value that events of the journal will have"}},
+                .headers = {{"Idempotency-Key", "The same one makes one message, however often it is submitted"}},
                 .accepts = {rfc822_type, json_type},
+                .body = schema::submission,
+                .answer = schema::submission_result,
                 .statuses = {200, 202, 400, 403, 409, 413, 415, 422, 503},
                 .handle = [&services](const std::shared_ptr<Call>& call) { submit(services, call); }});
 }

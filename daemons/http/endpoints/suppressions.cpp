@@ -4,6 +4,7 @@
 #include "daemons/http/endpoints/limits.h"
 #include "daemons/http/requests/json_reader.h"
 #include "daemons/http/requests/media_type.h"
+#include "daemons/http/requests/schemas.h"
 #include "daemons/http/requests/times.h"
 #include "libsmtp/text/date.h"
 #include <nlohmann/json.hpp>
@@ -78,28 +79,34 @@ void remove_entry(Services& services, const std::shared_ptr<Call>& call) {
 
 void add_suppressions(Router& router, Services& services) {
     const auto route = [&](std::string_view method, std::string_view path, Scope scope, std::string_view summary,
-                           std::vector<Parameter> parameters, std::vector<std::string_view> accepts,
-                           std::vector<unsigned> statuses, auto answer) {
+                           std::vector<Parameter> parameters, std::string_view body, std::string_view schema,
+                           std::vector<std::string_view> types, std::vector<unsigned> statuses, auto answer) {
+        std::vector<std::string_view> accepts;
+        if (!body.empty()) accepts.push_back(json_type);
         router.add({.method = method,
                     .path = path,
                     .scope = scope,
                     .summary = summary,
                     .parameters = std::move(parameters),
                     .accepts = std::move(accepts),
+                    .body = body,
+                    .answer = schema,
+                    .answer_types = std::move(types),
                     .statuses = std::move(statuses),
                     .handle = [&services, answer](const std::shared_ptr<Call>& call) { answer(services, call); }});
     };
     const Parameter sender{"sender", "Domain of senders that the entry is for; empty: all"};
-    route("GET", "/v1/suppressions", Scope::read, "List suppressed recipients",
-          {{"filter", "Words that select entries, as in postrider-suppress(8); may be repeated"},
-           {"limit", "Maximum number of entries: 100 by default, at most 1000"}},
-          {}, {200, 400, 503}, list_entries);
+    route(
+        "GET", "/v1/suppressions", Scope::read, "List suppressed recipients",
+        {{"filter", "Words that select entries, as in postrider-suppress(8); may be repeated", Parameter::Kind::texts},
+         {"limit", "Maximum number of entries: 100 by default, at most 1000", Parameter::Kind::number}},
+        {}, schema::suppressions, {json_type, lines_type}, {200, 400, 503}, list_entries);
     route("GET", "/v1/suppressions/{address}", Scope::read, "Show the entry that covers a recipient", {sender}, {},
-          {200, 400, 404, 503}, check_entry);
-    route("POST", "/v1/suppressions", Scope::suppress, "Suppress a recipient", {}, {json_type}, {200, 400, 415, 503},
-          add_entry);
+          schema::suppression, {json_type}, {200, 400, 404, 503}, check_entry);
+    route("POST", "/v1/suppressions", Scope::suppress, "Suppress a recipient", {}, schema::new_suppression,
+          schema::suppressed, {json_type}, {200, 400, 415, 503}, add_entry);
     route("DELETE", "/v1/suppressions/{address}", Scope::suppress, "Allow mail to a recipient again", {sender}, {},
-          {200, 400, 404, 503}, remove_entry);
+          schema::allowed, {json_type}, {200, 400, 404, 503}, remove_entry);
 }
 
 } // namespace http

@@ -20,9 +20,10 @@ struct Principal {
 
 struct Caller {
     Principal principal;
-    tokens::Scopes scopes;
-    std::string submitter;                   // of its mail: "token:shop"
-    std::vector<std::string> sender_domains; // empty: any
+    tokens::Scopes scopes = {};
+    std::string submitter;                        // of its mail: "token:shop"
+    std::vector<std::string> sender_domains = {}; // empty: any
+    std::uint32_t rate = 0;                       // requests per second; 0: no limit
 };
 
 class Call {

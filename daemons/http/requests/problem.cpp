@@ -11,6 +11,8 @@ constexpr unsigned unauthorized = 401;
 
 std::string_view title_of(unsigned status) {
     switch (status) {
+    case 200: return "OK";
+    case 202: return "Accepted";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
     case 403: return "Forbidden";

@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/tokens/token.h"
 #include "daemons/common/web/message.h"
+#include "daemons/http/requests/media_type.h"
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -17,7 +18,9 @@ namespace http {
 class Call;
 
 struct Parameter {
+    enum class Kind : std::uint8_t { text, texts, number, flag }; // texts: may be repeated
     std::string_view name, meaning;
+    Kind kind = Kind::text;
 };
 
 struct Route {
@@ -26,8 +29,12 @@ struct Route {
     std::optional<tokens::Scope> or_scope = {}; // instead
     std::string_view summary;                   // "Show a message"
     std::vector<Parameter> parameters = {};     // of the query
+    std::vector<Parameter> headers = {};        // fields that it reads besides those of HTTP
     std::vector<std::string_view> accepts = {}; // types of the body; empty: it has none
-    std::vector<unsigned> statuses = {};        // of answers, besides those of every route
+    std::string_view body = {};                 // schema of a body of JSON (schemas.h)
+    std::string_view answer = {};               // schema of answers with status 200 and 202; empty: they are text
+    std::vector<std::string_view> answer_types = {json_type}; // of these
+    std::vector<unsigned> statuses = {};                      // of answers, besides those of every route
     std::function<void(std::shared_ptr<Call>)> handle = {};
 };
 

@@ -1,10 +1,11 @@
-"""A client of the API over HTTP, as an application would have one."""
+"""A client of the API over HTTP, as an application would have one. Every answer must be as /openapi.json describes it."""
 import http.client
 import json
 import socket
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
+from .openapi import Description
 from .watch import wait_until
 
 OWN = object()  # the token that was made last for this purpose
@@ -12,7 +13,7 @@ OWN = object()  # the token that was made last for this purpose
 
 class Api:
     def __init__(self, mta):
-        self.mta, self.tokens = mta, {}
+        self.mta, self.tokens, self.described = mta, {}, None
         if "http" not in mta.config:
             mta.config["http"] = {"listen": [f"{mta.address}:{mta.block.port()}"]}
         self.host, port = mta.config["http"]["listen"][0].split(":")
@@ -27,7 +28,23 @@ class Api:
             wait_until(lambda: self.request("GET", "/v1/status", token=token).status != 401, 20, "the token to be in force")
         return token
 
-    def request(self, method, path, body=None, token=OWN, type=None, headers=()):
+    def wait_for_tokens(self, count):
+        """Until so many are in force: the file is looked at when a request comes."""
+        wait_until(lambda: self.exchange("GET", "/v1/status") and self.mta.logged(f"tokens: {count} in force"), 20, "the tokens to be in force")
+
+    def description(self):
+        if not self.described:
+            answer = self.exchange("GET", "/openapi.json", token=None)
+            assert answer.status == 200, answer.body
+            self.described = Description(answer.json)
+        return self.described
+
+    def request(self, method, path, *arguments, **options):
+        answer = self.exchange(method, path, *arguments, **options)
+        self.description().check(method, path, answer)
+        return answer
+
+    def exchange(self, method, path, body=None, token=OWN, type=None, headers=(), source=None):
         if isinstance(body, dict):
             body, type = json.dumps(body), "application/json"
         fields = dict(headers)
@@ -37,7 +54,7 @@ class Api:
             fields["Authorization"] = f"Bearer {token}"
         if type:
             fields["Content-Type"] = type
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=30, source_address=(source, 0) if source else None)
         try:
             connection.putrequest(method, path, skip_host="Host" in fields)
             if body is not None:

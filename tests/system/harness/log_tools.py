@@ -52,11 +52,16 @@ def logwatch(log, settings=None):
                         '--format text --logdir "$1"', folder)
 
 
-def fail2ban(log, mode):
-    """What its postfix filter finds in that mode: [(address, line)]."""
+def fail2ban(log, filter, settings=None):
+    """What that filter finds: [(address, line)]. `settings`: a file for filter.d, if the filter is not its own."""
     place = tree("fail2ban")
-    said = run("python3", place / "usr/bin/fail2ban-regex", "-c", place / "etc/fail2ban", "--usedns=no", "-o", "<ip> <matches>",
-               log, f"postfix[mode={mode}]", PYTHONPATH=place / "usr/lib/python3/dist-packages")
+    etc = place / "etc/fail2ban"
+    if settings:
+        etc = Path(log).parent / "fail2ban"
+        shutil.copytree(place / "etc/fail2ban", etc)
+        shutil.copy(settings, etc / "filter.d" / f"{filter}.conf")
+    said = run("python3", place / "usr/bin/fail2ban-regex", "-c", etc, "--usedns=no", "-o", "<ip> <matches>",
+               log, filter, PYTHONPATH=place / "usr/lib/python3/dist-packages")
     return [tuple(line.split(" ", 1)) for line in said.splitlines() if re.match(r"\d", line)]
 
 

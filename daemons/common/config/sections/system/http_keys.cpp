@@ -5,6 +5,8 @@
 
 namespace config {
 
+using namespace std::chrono_literals;
+
 Section section_for(Http& s) {
     return {
         "http",
@@ -36,6 +38,15 @@ Section section_for(Http& s) {
              "Maximum size of all requests that are being received or submitted. Further ones get status 503. One "
              "message is limited by submit.message_size.",
              ""},
+            {"failures_per_network", IntKey{&s.failures_per_network, 0, 1'000'000},
+             "Number of invalid tokens from one client network (an IPv4 /24, an IPv6 /64) per failure_window, after "
+             "which no token from there is accepted: status 429. Loopback is never locked out. \"postrider reload\" "
+             "lifts all lockouts. 0 disables this.",
+             ""},
+            {"failure_window", DurationKey{&s.failure_window, 1s, 24h},
+             "Period over which invalid tokens are counted, and maximum duration of a lockout.", ""},
+            {"lockout_exempt", networks(s.lockout_exempt),
+             "Further networks that are never locked out: those of a proxy, or of an office behind one address.", ""},
         }};
 }
 

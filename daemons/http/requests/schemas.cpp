@@ -1,0 +1,411 @@
+#include "daemons/http/requests/schemas.h"
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+namespace http {
+
+using nlohmann::json;
+
+namespace {
+
+using Members = std::initializer_list<std::pair<const char*, json>>;
+
+json of_type(const char* type) { return {{"type", type}}; }
+json text() { return of_type("string"); }
+json number() { return of_type("integer"); }
+json decimal() { return of_type("number"); }
+json flag() { return of_type("boolean"); }
+json time() { return {{"type", {"string", "null"}}, {"format", "date-time"}}; } // null: there is none
+json list(json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
+json texts() { return list(text()); }
+json named(const char* name) { return schema_reference(name); }
+json values() { return {{"type", "object"}, {"additionalProperties", text()}}; }
+
+json one_of(std::initializer_list<const char*> words) {
+    auto out = text();
+    for (const auto* word : words) out["enum"].push_back(word);
+    return out;
+}
+
+json any_of(std::initializer_list<json> schemas) {
+    json out;
+    for (const auto& each : schemas) out["anyOf"].push_back(each);
+    return out;
+}
+
+// `always` are there, or must be; `sometimes` may be missing.
+json object(Members always, Members sometimes = {}) {
+    json out = {{"type", "object"}, {"properties", json::object()}};
+    for (const auto& [name, schema] : always) {
+        out["properties"][name] = schema;
+        out["required"].push_back(name);
+    }
+    for (const auto& [name, schema] : sometimes) out["properties"][name] = schema;
+    return out;
+}
+
+json page(const char* name, json items) {
+    return object({{name, list(std::move(items))}, {"next", {{"type", {"string", "null"}}}}});
+}
+
+json with(json base, const json& further) {
+    base["properties"].update(further["properties"]);
+    for (const auto& each : further.value("required", json::array())) base["required"].push_back(each);
+    return base;
+}
+
+json described(json schema, const char* description) {
+    schema["description"] = description;
+    return schema;
+}
+
+// ---- submission and errors ----
+
+json recipient_result() {
+    return object({{"address", text()},
+                   {"state", one_of({"queued", "suppressed", "refused"})},
+                   {"code", number()},
+                   {"status", text()},
+                   {"text", text()}});
+}
+
+json problem() {
+    return described(object({{"type", text()},
+                             {"title", text()},
+                             {"status", number()},
+                             {"code", described(text(), "One word for programs.")},
+                             {"detail", described(text(), "What happened, and what to do.")}},
+                            {{"recipients", list(recipient_result())}}),
+                     "An error, RFC 9457.");
+}
+
+json submission() {
+    return described(object({{"from", described(text(), "Sender of the envelope; empty: the null one.")},
+                             {"to", any_of({text(), texts()})},
+                             {"raw", described(text(), "The message, RFC 5322.")}},
+                            {{"not_before", text()},
+                             {"expires", text()},
+                             {"lane", one_of({"high", "normal", "bulk"})},
+                             {"policy", text()},
+                             {"pool", text()},
+                             {"meta", values()}}),
+                     "See postrider-submission(7).");
+}
+
+// ---- messages ----
+
+json attempt() {
+    return object({{"first", time()},
+                   {"last", time()},
+                   {"count", number()},
+                   {"host", text()},
+                   {"outcome", one_of({"delivered", "deferred", "failed"})},
+                   {"stage", text()},
+                   {"code", number()},
+                   {"status", text()},
+                   {"text", text()},
+                   {"in_doubt", flag()},
+                   {"tls", text()},
+                   {"source", text()}});
+}
+
+json queued_recipient() {
+    return object({{"address", text()},
+                   {"original", text()},
+                   {"state", text()},
+                   {"queue", text()},
+                   {"link", text()},
+                   {"failures", number()},
+                   {"next_attempt", time()},
+                   {"reason", text()},
+                   {"since", time()},
+                   {"waiting_for", text()}});
+}
+
+json recipient_in_detail() {
+    return with(queued_recipient(), object({{"tries", number()},
+                                            {"in_doubt", flag()},
+                                            {"user", text()},
+                                            {"target", text()},
+                                            {"transport", text()},
+                                            {"attempts", list(attempt())},
+                                            {"advice", text()},
+                                            {"link_failures", list(named("LinkFailure"))}}));
+}
+
+json queued_message(json recipient) {
+    return object({{"id", text()},
+                   {"state", text()},
+                   {"arrival", time()},
+                   {"expiry", time()},
+                   {"size", number()},
+                   {"lane", one_of({"high", "normal", "bulk"})},
+                   {"sender", text()},
+                   {"subject", text()},
+                   {"message_id", text()},
+                   {"submitter", text()},
+                   {"pool", text()},
+                   {"policy", text()},
+                   {"recipients", list(std::move(recipient))}});
+}
+
+json message_in_detail() {
+    return with(queued_message(recipient_in_detail()), object({{"location", one_of({"incoming", "messages"})},
+                                                               {"client", text()},
+                                                               {"helo", text()},
+                                                               {"protocol", text()},
+                                                               {"envelope_id", text()},
+                                                               {"lane_chosen_by", text()},
+                                                               {"pool_chosen_by", text()},
+                                                               {"idempotency_key", text()},
+                                                               {"policy_values", text()},
+                                                               {"problem_message", flag()},
+                                                               {"held_by", text()},
+                                                               {"held_reason", text()},
+                                                               {"rerouted_to", text()}},
+                                                              {{"deliver_by", number()}, {"late_mail", text()}}));
+}
+
+json finished_message() {
+    auto recipient =
+        object({{"recipient", text()}, {"outcome", text()}},
+               {{"time", text()}, {"link", text()}, {"reply", text()}, {"class", text()}, {"attempts", number()}});
+    return described(object({{"id", text()},
+                             {"sender", text()},
+                             {"outcome", text()},
+                             {"finished", flag()},
+                             {"last_time", text()},
+                             {"recipients", list(std::move(recipient))},
+                             {"recipients_total", number()},
+                             {"events_total", number()}},
+                            {{"message_id", text()},
+                             {"submitter", text()},
+                             {"accepted", text()},
+                             {"size", number()},
+                             {"events", list(named("Event"))}}),
+                     "From the journal.");
+}
+
+json explained_recipient() {
+    auto gate = object({{"gate", text()},
+                        {"open", flag()},
+                        {"text", text()},
+                        {"origin", text()},
+                        {"by", text()},
+                        {"since", time()},
+                        {"until", time()},
+                        {"advice", text()}});
+    return object({{"id", text()},
+                   {"address", text()},
+                   {"queue", text()},
+                   {"link", text()},
+                   {"gates", list(std::move(gate))},
+                   {"blocked_by", described(text(), "The first closed gate; empty: none.")},
+                   {"next_attempt", time()},
+                   {"state", text()},
+                   {"lane", text()},
+                   {"lane_chosen_by", text()},
+                   {"pool", text()},
+                   {"pool_chosen_by", text()},
+                   {"backing_off", list(named("BackingOff"))}});
+}
+
+json event() {
+    auto out = object({{"v", number()},
+                       {"seq", number()},
+                       {"node", text()},
+                       {"time", {{"type", "string"}, {"format", "date-time"}}},
+                       {"type", text()}},
+                      {{"id", text()}});
+    out["additionalProperties"] = true;
+    return described(std::move(out), "An event of the journal, postrider-journal(5).");
+}
+
+// ---- state of the system ----
+
+json link_members() {
+    auto address =
+        object({{"address", text()}, {"connections", number()}, {"this_link", number()}, {"limit", number()}});
+    return object({{"link", text()},          {"kind", one_of({"mx", "configured", "local"})},
+                   {"state", text()},         {"pool", text()},
+                   {"paused", flag()},        {"failures", number()},
+                   {"failing_since", time()}, {"next_attempt", time()},
+                   {"last_error", text()},    {"last_error_status", text()},
+                   {"connections", number()}, {"window", number()},
+                   {"limit", number()},       {"at_address_limit", flag()},
+                   {"queues", number()},      {"addresses", list(std::move(address))},
+                   {"deliveries", number()},  {"due", number()},
+                   {"in_flight", number()},   {"waiting", number()},
+                   {"waiting_for", text()},   {"waiting_for_status", text()},
+                   {"oldest", time()},        {"transaction_ms", number()},
+                   {"idle_reason", text()},   {"backing_off", list(named("BackingOff"))}});
+}
+
+json queue_members() {
+    return object({{"queue", text()},
+                   {"link", text()},
+                   {"state", text()},
+                   {"pool", text()},
+                   {"paused", flag()},
+                   {"link_failing", flag()},
+                   {"failures", number()},
+                   {"failing_since", time()},
+                   {"next_attempt", time()},
+                   {"last_error", text()},
+                   {"last_error_status", text()},
+                   {"deliveries", number()},
+                   {"due", number()},
+                   {"in_flight", number()},
+                   {"problem_messages", number()},
+                   {"oldest", time()},
+                   {"idle_reason", text()}});
+}
+
+json status() {
+    auto states = object({{"new", number()},
+                          {"scheduled", number()},
+                          {"held", number()},
+                          {"paused", number()},
+                          {"routing", number()},
+                          {"retrying", number()},
+                          {"due", number()},
+                          {"active", number()},
+                          {"report", number()}});
+    auto unrouted = object({{"gate", text()},
+                            {"queue", text()},
+                            {"deliveries", number()},
+                            {"failures", number()},
+                            {"failing_since", time()},
+                            {"next_attempt", time()},
+                            {"last_error", text()},
+                            {"last_error_status", text()},
+                            {"waiting_for", text()}});
+    return object(
+        {{"messages", number()},
+         {"loading", flag()},
+         {"accepting", flag()},
+         {"accepting_reason", text()},
+         {"delivering", flag()},
+         {"delivering_reason", text()},
+         {"rates", object({{"in", decimal()}, {"out", decimal()}})},
+         {"oldest", object({{"id", text()}, {"arrival", time()}})},
+         {"states", std::move(states)},
+         {"drain_seconds", number()},
+         {"uncategorized", number()},
+         {"waiting", number()},
+         {"due", number()},
+         {"active", number()},
+         {"held", number()},
+         {"reports", number()},
+         {"retained",
+          list(object({{"directory", text()}, {"messages", number()}, {"bytes", number()}, {"deleted", number()}}))},
+         {"connections", number()},
+         {"services", {{"type", "object"}, {"additionalProperties", flag()}}},
+         {"links", list(named("Link"))},
+         {"other_links",
+          object({{"links", number()}, {"due", number()}, {"waiting", number()}, {"deliveries", number()}})},
+         {"unrouted", list(std::move(unrouted))},
+         {"pauses", list(named("Pause"))},
+         {"suppression",
+          object({{"entries", number()}, {"automatic_today", number()}, {"loading", flag()}, {"error", text()}})},
+         {"problems", texts()}});
+}
+
+// ---- operations and suppression ----
+
+json order() {
+    return described(object({{"op", one_of({"force", "hold", "release", "requeue", "reroute", "reprioritise", "restore",
+                                            "remove", "expire", "pause", "resume"})}},
+                            {{"ids", texts()},
+                             {"filter", texts()},
+                             {"selection", described(text(), "Of a dry run, in place of its filter.")},
+                             {"scope", one_of({"everything", "link", "queue", "pool"})},
+                             {"name", text()},
+                             {"to", text()},
+                             {"lane", text()},
+                             {"policy", text()},
+                             {"after", number()},
+                             {"permanently", flag()},
+                             {"why", text()},
+                             {"dry_run", flag()}}),
+                     "One of ids, filter and selection; or scope and name.");
+}
+
+json order_result() {
+    auto of_messages =
+        object({{"matched", number()}, {"changed", number()}, {"skipped", number()}},
+               {{"in_flight", number()},
+                {"still_paused", number()},
+                {"would_change", number()},
+                {"dry_run", flag()},
+                {"selection", {{"type", {"string", "null"}}, {"description", "Null: there is none to be used."}}}});
+    return any_of({std::move(of_messages), object({{"scope", text()}, {"name", text()}, {"has_mail", flag()}}),
+                   object({{"has_mail", flag()}, {"paused_by", text()}})});
+}
+
+json suppression() {
+    return object({{"recipient", text()},
+                   {"sender", text()},
+                   {"reason", text()},
+                   {"reply", text()},
+                   {"added_by", text()},
+                   {"automatic", flag()},
+                   {"added", time()},
+                   {"expires", time()}});
+}
+
+void put(json& out, std::string_view name, json schema) { out[std::string(name)] = std::move(schema); }
+
+} // namespace
+
+json schema_reference(std::string_view name) { return {{"$ref", "#/components/schemas/" + std::string(name)}}; }
+
+json schemas() {
+    json out;
+    put(out, schema::problem, problem());
+    put(out, schema::submission, submission());
+    put(out, schema::submission_result,
+        object({{"id", text()},
+                {"message_id", text()},
+                {"recipients", list(recipient_result())},
+                {"duplicate", described(flag(), "A message of the same Idempotency-Key was accepted before.")}}));
+    put(out, schema::messages, page("messages", queued_message(queued_recipient())));
+    put(out, schema::message, any_of({message_in_detail(), finished_message()}));
+    put(out, schema::explanation, page("recipients", explained_recipient()));
+    put(out, schema::event, event());
+    put(out, schema::events, page("events", named("Event")));
+    put(out, schema::removal, object({{"id", text()}, {"removed", flag()}}));
+    put(out, schema::history,
+        object({{"messages", list(any_of({finished_message(), named("Event")}))},
+                {"more", flag()},
+                {"damaged", number()}}));
+    put(out, schema::order, order());
+    put(out, schema::order_result, order_result());
+    put(out, schema::status, status());
+    put(out, "Link", link_members());
+    put(out, "LinkFailure", object({{"time", time()}, {"phase", text()}, {"status", text()}, {"text", text()}}));
+    put(out, "BackingOff", object({{"source", text()}, {"until", time()}, {"reason", text()}}));
+    put(out, schema::links, page("links", named("Link")));
+    put(out, schema::link,
+        with(link_members(),
+             object({{"history", list(named("LinkFailure"))}, {"queues_of_link", list(named("Queue"))}})));
+    put(out, schema::queue, queue_members());
+    put(out, schema::queues, page("queues", named("Queue")));
+    put(out, "Pause",
+        object({{"scope", text()}, {"name", text()}, {"by", text()}, {"reason", text()}, {"since", time()}}));
+    put(out, schema::pauses, page("pauses", named("Pause")));
+    put(out, schema::new_suppression,
+        object({{"recipient", described(text(), "An address, or \"@\" and a domain.")}},
+               {{"sender", text()}, {"reason", text()}, {"reply", text()}, {"expires", time()}}));
+    put(out, schema::suppression, suppression());
+    put(out, schema::suppressions, page("suppressions", named("Suppression")));
+    put(out, schema::suppressed, object({{"added", number()}, {"replaced", number()}, {"dry_run", flag()}}));
+    put(out, schema::allowed, object({{"removed", number()}, {"not_found", number()}, {"dry_run", flag()}}));
+    put(out, schema::description, of_type("object"));
+    out[std::string(schema::description)]["additionalProperties"] = true;
+    return out;
+}
+
+} // namespace http

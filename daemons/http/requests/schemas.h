@@ -1,0 +1,27 @@
+// What bodies of requests and answers look like, as JSON Schema (the dialect of OpenAPI 3.1), by name. Objects may get
+// further members in later versions. Pure.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+namespace http {
+
+// For Route: names of schemas.
+namespace schema {
+inline constexpr std::string_view problem = "Problem", submission = "Submission",
+                                  submission_result = "SubmissionResult", messages = "MessageList", message = "Message",
+                                  explanation = "Explanation", events = "EventList", event = "Event",
+                                  removal = "Removal", history = "HistoryList", order = "Order",
+                                  order_result = "OrderResult", status = "Status", links = "LinkList",
+                                  link = "LinkWithQueues", queues = "QueueList", queue = "Queue", pauses = "PauseList",
+                                  new_suppression = "NewSuppression", suppression = "Suppression",
+                                  suppressions = "SuppressionList", suppressed = "SuppressionAdded",
+                                  allowed = "SuppressionRemoved", description = "Description";
+} // namespace schema
+
+// {name: schema}: "components/schemas" of the description.
+nlohmann::json schemas();
+// {"$ref":"#/components/schemas/NAME"}
+nlohmann::json schema_reference(std::string_view name);
+
+} // namespace http
