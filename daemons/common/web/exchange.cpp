@@ -40,8 +40,9 @@ std::size_t Exchange::take(char* into, std::size_t size) {
     const auto n = std::min(size, response_.body.size() - taken_);
     std::memcpy(into, response_.body.data() + taken_, n);
     taken_ += n;
-    if (taken_ == response_.body.size()) {
-        response_.body.clear();
+    constexpr std::size_t worth_moving = 256 << 10;
+    if (taken_ == response_.body.size() || taken_ >= worth_moving) { // a follower that lags may never empty it
+        response_.body.erase(0, taken_);
         taken_ = 0;
     }
     return n;

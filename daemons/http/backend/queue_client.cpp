@@ -29,6 +29,7 @@ public:
                .on_up = [this] { owner_.assign(); },
                .on_down =
                    [this](const std::string&) {
+                       if (auto why = std::exchange(failure_, {})) return end(std::move(*why));
                        end(unavailable("The queue-manager ended before it had answered: it may have carried out the "
                                        "request, completely or in part."));
                    }}) {}
@@ -52,6 +53,7 @@ private:
 
     void take(Message&& message) {
         auto* piece = std::get_if<Lines>(&message);
+        if (failure_) return;
         if (!piece || !job_) return connector_.fail("an answer that was not asked for");
         wait();
         text_ += piece->text;
@@ -76,9 +78,10 @@ private:
             give_up(Failure{"too-large", "The answer is too large: ask for less at once."});
     }
 
+    // What still comes is not wanted. The connection ends before anything else is asked over it.
     void give_up(Failure why) {
-        end(std::move(why));
-        connector_.fail("given up"); // what still comes is not wanted
+        failure_ = std::move(why);
+        connector_.fail("given up");
     }
     void end_well() { finish({std::move(lines_), {}}); }
     void end(Failure why) {
@@ -94,6 +97,7 @@ private:
 
     QueueClient& owner_;
     std::optional<Job> job_;
+    std::optional<Failure> failure_; // it is given up, and the connection about to end
     std::string text_;
     std::size_t size_ = 0;
     std::vector<json> lines_;

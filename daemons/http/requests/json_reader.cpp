@@ -16,14 +16,20 @@ Problem not_valid(std::string detail) { return {not_understood, "invalid-json", 
 
 std::expected<json, Problem> read_json(std::string_view text, const std::set<std::string_view>& content) {
     bool too_deep = false, odd_text = false;
+    std::size_t values = 0;
     const auto see = [&](int depth, json::parse_event_t event, json& value) {
         const bool opens = event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
         too_deep = too_deep || (opens && depth >= deepest);
-        if (event == json::parse_event_t::value && value.is_string())
+        const bool is_text = event == json::parse_event_t::key || event == json::parse_event_t::value;
+        if (is_text && value.is_string())
             odd_text = odd_text || value.get_ref<const std::string&>().find('\0') != std::string::npos;
-        return !too_deep;
+        if (opens || event == json::parse_event_t::value) ++values;
+        return !too_deep && values <= most_values; // nothing further of it is kept
     };
     auto read = json::parse(text.begin(), text.end(), see, false);
+    if (values > most_values)
+        return std::unexpected(
+            Problem{content_too_large, "too-large", fmt::format("The body has more than {} values.", most_values)});
     if (too_deep) return std::unexpected(not_valid(fmt::format("The body is nested deeper than {} levels.", deepest)));
     if (read.is_discarded()) return std::unexpected(not_valid("The body is not valid JSON."));
     if (!read.is_object()) return std::unexpected(not_valid("The body must be a JSON object."));

@@ -12,6 +12,8 @@
 namespace http {
 
 inline constexpr int deepest = 32;
+inline constexpr std::size_t most_values =
+    100'000; // a value costs more memory than the two bytes that it may take in the body
 inline constexpr std::size_t largest_beside_content = 1 << 20; // bytes: names and values that are not content
 
 // An object. `content`: members at its top whose texts count as content.

@@ -112,9 +112,8 @@ PipeProgram pipe_program(const Service& service) {
         else if (name == "chroot")
             program.remarks.push_back(fmt::format("chroot={} is not carried over", value));
     }
-    const bool odd_name = service.name.size() > MailCommand::longest_name || !std::ranges::all_of(service.name, [](char c) {
-        return is_name(c) || c == '-';
-    });
+    const bool odd_name = service.name.size() > MailCommand::longest_name ||
+                          !std::ranges::all_of(service.name, [](char c) { return is_name(c) || c == '-'; });
     if (odd_name || program.run.size() > MailCommand::most_words ||
         std::ranges::any_of(program.run, [](const auto& word) { return word.size() > MailCommand::longest_word; })) {
         program.problem = odd_name ? "its name is not one for a section" : "argv has too many words, or a longer one";

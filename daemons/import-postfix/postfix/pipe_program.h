@@ -1,5 +1,5 @@
-// What a pipe(8) service of master.cf runs, with {user} and the like for pipe(8)'s macros, as [command.<name>] has them.
-// Pure text; knows nothing of who uses the service.
+// What a pipe(8) service of master.cf runs, with {user} and the like for pipe(8)'s macros, as [command.<name>] has
+// them. Pure text; knows nothing of who uses the service.
 #pragma once
 #include "daemons/import-postfix/postfix/files.h"
 #include <string>

@@ -18,7 +18,8 @@ const json failed =
     "original_recipient":"list@shop.example","submitter":"sasl:shop",
     "link":"mx.remote.example","queue":"remote.example",
     "code":550,"status":"5.1.1","text":"No such \"user\" here/there","class":"recipient","by":"remote",
-    "remote":{"host":"mx1.remote.example","address":"192.0.2.9","port":25},"meta":{"Campaign":"spring"},"headers":{"subject":"Your invoice 4711"}})");
+    "remote":{"host":"mx1.remote.example","address":"192.0.2.9","port":25},"meta":{"Campaign":"spring"},
+    "headers":{"subject":"Your invoice 4711"}})");
 const json accepted =
     json::parse(R"({"v":1,"seq":5,"node":"n","time":"2025-11-20T15:00:00.000000Z","type":"message.accepted",
     "id":"0C5A0000001010","recipients":["one@a.example","two@b.example"],"source":"smtp","listener":"relay"})");

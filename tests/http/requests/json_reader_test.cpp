@@ -14,6 +14,13 @@ TEST_CASE("JSON is bounded") {
     CHECK_FALSE(read_json(nested(100'000)));
     for (const auto* bad : {"", "[]", "1", "{", "{}{}", "{\"a\":\"\xff\"}", "{\"a\":\"\\u0000\"}", "nul"})
         CHECK_FALSE(read_json(bad));
+    std::string many = "{\"a\":[0";
+    for (std::size_t n = 0; n < most_values - 4; ++n) many += ",0";
+    CHECK(read_json(many + "]}"));
+    const auto too_many = read_json(many + ",0,0,0,0]}");
+    REQUIRE_FALSE(too_many);
+    CHECK(too_many.error().status == 413);
+    CHECK_FALSE(read_json("{\"a\\u0000b\":1}")); // a name, too
     const auto large = "{\"raw\":\"" + std::string(2 * largest_beside_content, 'x') + "\"}";
     CHECK(read_json(large, {"raw"}));
     const auto refused = read_json(large);
