@@ -7,9 +7,10 @@ namespace http {
 
 namespace {
 
-constexpr auto journal_directory = ".";         // on the disk that is opened there
-constexpr std::size_t most_blocks = 16;         // that are read before others have their turn
-constexpr std::size_t most_at_once = 256 << 10; // bytes for one follower
+constexpr auto journal_directory = "."; // on the disk that is opened there
+// Blocks that are read at once: half of what a stream may keep, so that a client that reads is not cut by a burst.
+constexpr std::size_t most_blocks = 2;
+constexpr smtp::Duration between_parts = std::chrono::milliseconds(25);
 
 // Up to event `through`; the cursor stays where it stopped.
 bool read_events(spool::JournalCursor& cursor, std::uint64_t through, std::size_t blocks,
@@ -71,7 +72,8 @@ void EventFeed::look() {
 }
 
 void EventFeed::took(Reading& reading) {
-    timer_.start(interval);
+    const bool more = !reading.failed && !reading.events.empty() && reading.cursor->next() <= reading.published;
+    timer_.start(more ? between_parts : interval);
     if (reading.failed) {
         for (auto& [number, state] : followers_) state.cursor.reset(); // which use that disk
         disk_.reset();
@@ -81,15 +83,11 @@ void EventFeed::took(Reading& reading) {
     disk_ = std::move(reading.disk);
     tail_ = std::move(reading.cursor);
     const auto begun = std::exchange(tail_next_, tail_->next());
-    std::size_t bytes = 0;
-    for (const auto& event : reading.events) bytes += event.line.size();
     std::vector<std::uint64_t> live;
     for (auto& [number, state] : followers_) {
         if (!state.next) state.next = begun == 0 ? tail_next_ : begun;
         if (*state.next > tail_next_) state.next = tail_next_; // a number that no event has yet
-        // What is too much at once comes in parts, as for those that are behind.
-        const bool fits = bytes <= most_at_once;
-        if (begun != 0 && *state.next == begun && !state.cursor && fits) live.push_back(number);
+        if (begun != 0 && *state.next == begun && !state.cursor) live.push_back(number);
     }
     for (const auto number : live)
         if (const auto found = followers_.find(number); found != followers_.end()) {
