@@ -69,7 +69,7 @@ def test_answers_of_a_system_with_something_of_everything(mta, api):
     mta.config['route."remote.example"'] = {"next_hop": f"[{silent}]:{mta.block.port()}"}
     mta.start()
     api.allow("admin", "--scope", "read,submit,operate,remove,suppress")
-    wait_until(lambda: api.get("/readyz")[0] == 200, 20, "the spool to be read")
+    api.wait_until_ready()
 
     def send(to, **options):
         return api.submit(MESSAGE, sender="shop@test.example", to=to, **options).json["id"]

@@ -17,7 +17,7 @@ def api(mta, block):
     made = Api(mta)
     mta.start()
     made.allow("shop", "--scope", "read,submit")
-    wait_until(lambda: made.get("/readyz")[0] == 200, 20, "the spool to be read")
+    made.wait_until_ready()
     return made
 
 

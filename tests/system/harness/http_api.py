@@ -19,6 +19,11 @@ class Api:
         self.host, port = mta.config["http"]["listen"][0].split(":")
         self.port = int(port)
 
+    def wait_until_ready(self):
+        """Until the spool has been read: for the queue, and for idempotency keys."""
+        wait_until(lambda: self.get("/readyz")[0] == 200, 20, "the spool to be read")
+        wait_until(lambda: self.mta.logged("idempotency keys: all messages in the spool have been read"), 20, "the keys to be known")
+
     def allow(self, name, *options, valid=True):
         """Makes a token, and waits until it is in force."""
         token = self.mta.command("token", "add", name, *options).stdout.strip()
