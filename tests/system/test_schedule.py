@@ -12,14 +12,6 @@ from test_journal import events
 HOUR = 3600
 
 
-@pytest.fixture
-def outbox(mta, remote):
-    sink = remote()
-    mta.route("remote.example", sink)
-    mta.start()
-    return mta, sink
-
-
 def later(mta, fields="X-Postrider-Send-At: 2h\r\n", **how):
     return mta.submit("user@remote.example", extra=fields, port=mta.submission_port, **how)
 
@@ -44,8 +36,8 @@ def fails(mta, status, *words):
 
 
 @pytest.mark.smoke
-def test_another_time_survives_a_crash_and_the_expiry_follows(outbox):
-    mta, sink = outbox
+def test_another_time_survives_a_crash_and_the_expiry_follows(relaying):
+    mta, sink = relaying
     queue_id = later(mta, "X-Postrider-Send-At: 2h\r\nX-Postrider-Expires: 1h\r\n")
     of_policy = later(mta)
     before = shown(mta, of_policy)["expiry"]
@@ -72,8 +64,8 @@ def test_another_time_survives_a_crash_and_the_expiry_follows(outbox):
     mta.wait_until_empty()
 
 
-def test_many_by_filter_and_held_mail_stays_held(outbox):
-    mta, sink = outbox
+def test_many_by_filter_and_held_mail_stays_held(relaying):
+    mta, sink = relaying
     first, second = later(mta), later(mta)
     mta.command("message", "hold", second)
     ready = mta.submit("user@elsewhere.example", port=mta.submission_port)
@@ -94,8 +86,8 @@ def test_many_by_filter_and_held_mail_stays_held(outbox):
     mta.wait_until_empty()
 
 
-def test_what_cannot_be_moved_is_named_with_the_reason(outbox):
-    mta, sink = outbox
+def test_what_cannot_be_moved_is_named_with_the_reason(relaying):
+    mta, sink = relaying
     reached, gate = threading.Event(), threading.Event()
 
     def wait(session, argument):
@@ -124,9 +116,9 @@ def test_what_cannot_be_moved_is_named_with_the_reason(outbox):
     sink.wait_for(1)
 
 
-def test_what_is_cancelled_is_never_sent_and_what_is_sent_was_not_cancelled(outbox):
+def test_what_is_cancelled_is_never_sent_and_what_is_sent_was_not_cancelled(relaying):
     """Each is removed at about the time when it is due: the answer is right, whichever comes first."""
-    mta, sink = outbox
+    mta, sink = relaying
     due = int(time.time()) + 4
     ids = [later(mta, f"X-Postrider-Send-At: {date(due)}\r\n", subject=str(n)) for n in range(30)]
     cancelled = set()
@@ -143,8 +135,8 @@ def test_what_is_cancelled_is_never_sent_and_what_is_sent_was_not_cancelled(outb
 
 @pytest.mark.needs("strace")
 @pytest.mark.parametrize("words", [("remove",), ("schedule", "1h")], ids=["remove", "schedule"])
-def test_the_time_that_comes_while_it_is_recorded_is_too_late(outbox, words):
-    mta, sink = outbox
+def test_the_time_that_comes_while_it_is_recorded_is_too_late(relaying, words):
+    mta, sink = relaying
     due = int(time.time()) + 3
     queue_id = later(mta, f"X-Postrider-Send-At: {date(due)}\r\n")
     wait_until(lambda: queue_id in mta.queued_ids(), 15, "it to be queued")
