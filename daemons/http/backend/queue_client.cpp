@@ -13,8 +13,6 @@ namespace {
 
 QueueClient::Failure unavailable(std::string text) { return {"unavailable", std::move(text)}; }
 
-constexpr auto look_interval = 500ms;
-
 } // namespace
 
 class QueueClient::Connection {
@@ -26,7 +24,7 @@ public:
               owner.context_.loop, owner.context_.log, owner.context_.run_directory + "/private/queue-manager",
               conversation, owner.context_.identity,
               {.on_message = [this](Message&& message) { take(std::move(message)); },
-               .on_up = [this] { owner_.assign(); },
+               .on_up = [this] { owner_.jobs_.assign(); },
                .on_down =
                    [this](const std::string&) {
                        if (auto why = std::exchange(failure_, {})) return end(std::move(*why));
@@ -92,7 +90,7 @@ private:
         text_.clear();
         auto job = std::move(*std::exchange(job_, {}));
         owner_.finish(job, std::move(answer));
-        owner_.assign();
+        owner_.jobs_.assign();
     }
 
     QueueClient& owner_;
@@ -106,7 +104,11 @@ private:
 };
 
 QueueClient::QueueClient(common::DaemonContext& context)
-    : context_(context), deadlines_(context.loop), expiry_(context.loop, [this] { expire(); }) {}
+    : context_(context), deadlines_(context.loop),
+      jobs_(
+          context.loop, {.connections = most_connections, .waiting = most_waiting, .wait = 5s},
+          [this] { return std::make_unique<Connection>(*this); },
+          [this](Job& job) { finish(job, {{}, unavailable("The queue-manager is not running, or too busy.")}); }) {}
 
 QueueClient::~QueueClient() = default;
 
@@ -125,37 +127,8 @@ void QueueClient::ask(const Principal& principal, json request, Done done, OnLin
         });
     };
     if (job.body.size() > longest_request) return refuse({"bad-request", "The request is too long."});
-    if (waiting_.size() >= most_waiting) return refuse(unavailable("Too many requests are being answered."));
-    waiting_.push_back(std::move(job));
-    assign();
-}
-
-void QueueClient::assign() {
-    while (!waiting_.empty()) {
-        const auto idle = std::ranges::find_if(connections_, [](const auto& each) { return each->usable(); });
-        if (idle == connections_.end()) break;
-        auto job = std::move(waiting_.front());
-        waiting_.pop_front();
-        (*idle)->start(std::move(job));
-    }
-    if (waiting_.empty()) return;
-    const auto busy =
-        static_cast<std::size_t>(std::ranges::count_if(connections_, [](const auto& each) { return each->busy(); }));
-    if (busy == connections_.size() && busy < most_connections)
-        connections_.push_back(std::make_unique<Connection>(*this));
-    if (!expiry_.armed()) expiry_.start(look_interval);
-}
-
-// Those that have waited for a connection for too long.
-void QueueClient::expire() {
-    constexpr auto longest_wait = 5s;
-    const auto now = common::Loop::now().monotonic;
-    while (!waiting_.empty() && now - waiting_.front().asked > longest_wait) {
-        auto job = std::move(waiting_.front());
-        waiting_.pop_front();
-        finish(job, {{}, unavailable("The queue-manager is not running, or too busy.")});
-    }
-    if (!waiting_.empty()) expiry_.start(look_interval);
+    if (jobs_.full()) return refuse(unavailable("Too many requests are being answered."));
+    jobs_.add(std::move(job));
 }
 
 void QueueClient::finish(Job& job, Answer answer) {

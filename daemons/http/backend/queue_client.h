@@ -5,11 +5,9 @@
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/relayed_control.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/http/backend/job_connections.h"
 #include "daemons/http/requests/call.h"
-#include <deque>
 #include <functional>
-#include <list>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -53,16 +51,12 @@ private:
         smtp::Monotonic asked;
     };
     class Connection;
-    void assign();
     void finish(Job& job, Answer answer);
-    void expire();
 
     common::DaemonContext& context_;
     common::LoopDeadlines deadlines_;
-    std::deque<Job> waiting_;
-    std::list<std::unique_ptr<Connection>> connections_;
     std::size_t open_ = 0;
-    common::Timer expiry_;
+    JobConnections<Connection, Job> jobs_;
 };
 
 } // namespace http

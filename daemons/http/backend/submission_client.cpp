@@ -12,8 +12,6 @@ namespace submit = proto::submit;
 
 namespace {
 
-constexpr auto wait_interval = 500ms;
-
 Outcome not_submitted(std::string text) {
     Outcome outcome;
     outcome.status = EX_TEMPFAIL;
@@ -31,7 +29,7 @@ public:
           connector_(owner.context_.loop, owner.context_.log, owner.context_.run_directory + "/private/pickup",
                      conversation, owner.context_.identity,
                      {.on_message = [this](Message&& message) { take(std::move(message)); },
-                      .on_up = [this] { owner_.assign(); },
+                      .on_up = [this] { owner_.jobs_.assign(); },
                       .on_down =
                           [this](const std::string&) {
                               if (job_)
@@ -95,7 +93,7 @@ private:
         auto job = std::move(*std::exchange(job_, {}));
         if (!all_sent) connector_.fail("refused before its end"); // the rest of it must not begin the next one
         owner_.finish(job, std::move(outcome));
-        owner_.assign();
+        owner_.jobs_.assign();
     }
 
     SubmissionClient& owner_;
@@ -107,46 +105,24 @@ private:
 };
 
 SubmissionClient::SubmissionClient(common::DaemonContext& context)
-    : context_(context), deadlines_(context.loop), expiry_(context.loop, [this] { expire(); }) {}
+    : context_(context), deadlines_(context.loop),
+      jobs_(
+          context.loop, {.connections = most_connections, .waiting = most_waiting, .wait = 10s},
+          [this] { return std::make_unique<Connection>(*this); },
+          [this](Job& job) {
+              finish(job, not_submitted("No mail is accepted: pickup is not running, or too busy."));
+          }) {}
 
 SubmissionClient::~SubmissionClient() = default;
 
 void SubmissionClient::submit(NewMessage message, Done done) {
     ++open_;
     Job job{std::move(message), std::move(done), common::Loop::now().monotonic};
-    if (waiting_.size() >= most_waiting)
+    if (jobs_.full())
         return context_.loop.defer([this, job = std::make_shared<Job>(std::move(job))] {
             finish(*job, not_submitted("Too many messages are being submitted."));
         });
-    waiting_.push_back(std::move(job));
-    assign();
-}
-
-void SubmissionClient::assign() {
-    while (!waiting_.empty()) {
-        const auto idle = std::ranges::find_if(connections_, [](const auto& each) { return each->usable(); });
-        if (idle == connections_.end()) break;
-        auto job = std::move(waiting_.front());
-        waiting_.pop_front();
-        (*idle)->start(std::move(job));
-    }
-    if (waiting_.empty()) return;
-    const auto busy =
-        static_cast<std::size_t>(std::ranges::count_if(connections_, [](const auto& each) { return each->busy(); }));
-    if (busy == connections_.size() && busy < most_connections)
-        connections_.push_back(std::make_unique<Connection>(*this));
-    if (!expiry_.armed()) expiry_.start(wait_interval);
-}
-
-void SubmissionClient::expire() {
-    constexpr auto longest_wait = 10s;
-    const auto now = common::Loop::now().monotonic;
-    while (!waiting_.empty() && now - waiting_.front().asked > longest_wait) {
-        auto job = std::move(waiting_.front());
-        waiting_.pop_front();
-        finish(job, not_submitted("No mail is accepted: pickup is not running, or too busy."));
-    }
-    if (!waiting_.empty()) expiry_.start(wait_interval);
+    jobs_.add(std::move(job));
 }
 
 void SubmissionClient::finish(Job& job, Outcome outcome) {

@@ -5,10 +5,8 @@
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/relayed_submission.h"
 #include "daemons/common/runtime/timer.h"
-#include <deque>
+#include "daemons/http/backend/job_connections.h"
 #include <functional>
-#include <list>
-#include <memory>
 #include <string>
 
 namespace http {
@@ -45,16 +43,12 @@ private:
         smtp::Monotonic asked;
     };
     class Connection;
-    void assign();
     void finish(Job& job, Outcome outcome);
-    void expire();
 
     common::DaemonContext& context_;
     common::LoopDeadlines deadlines_;
-    std::deque<Job> waiting_;
-    std::list<std::unique_ptr<Connection>> connections_;
     std::size_t open_ = 0;
-    common::Timer expiry_;
+    JobConnections<Connection, Job> jobs_;
 };
 
 } // namespace http
