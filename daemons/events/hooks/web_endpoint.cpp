@@ -37,8 +37,8 @@ common::WebAddress address_of(const config::Hook& hook) {
 } // namespace
 
 WebEndpoint::WebEndpoint(common::Loop& loop, Settings settings, Callbacks callbacks)
-    : loop_(loop), settings_(std::move(settings)), address_(address_of(settings_.hook)),
-      callbacks_(std::move(callbacks)), https_(loop, settings_.authorities) {}
+    : settings_(std::move(settings)), address_(address_of(settings_.hook)), callbacks_(std::move(callbacks)),
+      https_(loop, settings_.authorities) {}
 
 Https::Request WebEndpoint::request_with(std::string body, std::vector<std::string> fields) const {
     Https::Request request;

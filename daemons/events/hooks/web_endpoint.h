@@ -27,7 +27,6 @@ public:
 private:
     common::Https::Request request_with(std::string body, std::vector<std::string> fields) const;
 
-    common::Loop& loop_;
     Settings settings_;
     common::WebAddress address_;
     Callbacks callbacks_;

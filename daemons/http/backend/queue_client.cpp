@@ -6,7 +6,7 @@
 namespace http {
 
 using namespace std::chrono_literals;
-using namespace proto::relayed_control;
+namespace control = proto::relayed_control;
 using nlohmann::json;
 
 namespace {
@@ -22,8 +22,8 @@ public:
           patience_(owner.deadlines_, [this] { give_up(unavailable("The queue-manager does not answer.")); }),
           connector_(
               owner.context_.loop, owner.context_.log, owner.context_.run_directory + "/private/queue-manager",
-              conversation, owner.context_.identity,
-              {.on_message = [this](Message&& message) { take(std::move(message)); },
+              control::conversation, owner.context_.identity,
+              {.on_message = [this](control::Message&& message) { take(std::move(message)); },
                .on_up = [this] { owner_.jobs_.assign(); },
                .on_down =
                    [this](const std::string&) {
@@ -41,7 +41,8 @@ public:
         size_ = 0;
         lines_.clear();
         wait();
-        const auto sent = connector_.send(Request{job_->principal.uid, job_->principal.name, std::move(job_->body)});
+        const auto sent =
+            connector_.send(control::Request{job_->principal.uid, job_->principal.name, std::move(job_->body)});
         if (sent == ipc::SendResult::too_long) end(Failure{"bad-request", "The request is too long."});
         if (sent == ipc::SendResult::not_open) end(unavailable("The queue-manager is not running."));
     }
@@ -49,8 +50,8 @@ public:
 private:
     void wait() { patience_.set(common::Loop::now().monotonic + job_->within); }
 
-    void take(Message&& message) {
-        auto* piece = std::get_if<Lines>(&message);
+    void take(control::Message&& message) {
+        auto* piece = std::get_if<control::Lines>(&message);
         if (failure_) return;
         if (!piece || !job_) return connector_.fail("an answer that was not asked for");
         wait();
@@ -100,7 +101,7 @@ private:
     std::size_t size_ = 0;
     std::vector<json> lines_;
     common::Deadline patience_;
-    ipc::Connector<Message> connector_;
+    ipc::Connector<control::Message> connector_;
 };
 
 QueueClient::QueueClient(common::DaemonContext& context)
@@ -126,7 +127,7 @@ void QueueClient::ask(const Principal& principal, json request, Done done, OnLin
             finish(*job, {{}, std::move(why)});
         });
     };
-    if (job.body.size() > longest_request) return refuse({"bad-request", "The request is too long."});
+    if (job.body.size() > control::longest_request) return refuse({"bad-request", "The request is too long."});
     if (jobs_.full()) return refuse(unavailable("Too many requests are being answered."));
     jobs_.add(std::move(job));
 }

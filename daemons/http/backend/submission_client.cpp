@@ -7,16 +7,16 @@
 namespace http {
 
 using namespace std::chrono_literals;
-using namespace proto::relayed_submission;
+namespace relayed = proto::relayed_submission;
 namespace submit = proto::submit;
 
 namespace {
 
-Outcome not_submitted(std::string text) {
-    Outcome outcome;
+relayed::Outcome not_submitted(std::string text) {
+    relayed::Outcome outcome;
     outcome.status = EX_TEMPFAIL;
     outcome.text = std::move(text);
-    outcome.cause = Cause::unavailable;
+    outcome.cause = relayed::Cause::unavailable;
     return outcome;
 }
 
@@ -27,8 +27,8 @@ public:
     explicit Connection(SubmissionClient& owner)
         : owner_(owner), patience_(owner.deadlines_, [this] { connector_.fail("no answer"); }),
           connector_(owner.context_.loop, owner.context_.log, owner.context_.run_directory + "/private/pickup",
-                     conversation, owner.context_.identity,
-                     {.on_message = [this](Message&& message) { take(std::move(message)); },
+                     relayed::conversation, owner.context_.identity,
+                     {.on_message = [this](relayed::Message&& message) { take(std::move(message)); },
                       .on_up = [this] { owner_.jobs_.assign(); },
                       .on_down =
                           [this](const std::string&) {
@@ -82,7 +82,7 @@ private:
         ended_ = true;
         static_cast<void>(connector_.send(submit::End{}));
     }
-    void take(Message&& message) {
+    void take(relayed::Message&& message) {
         auto* outcome = std::get_if<Outcome>(&message);
         if (!outcome || !job_) return connector_.fail("an answer that was not asked for");
         finish(std::move(*outcome));
@@ -101,7 +101,7 @@ private:
     std::size_t sent_ = 0, recipient_ = 0;
     bool ended_ = false;
     common::Deadline patience_;
-    ipc::Connector<Message> connector_;
+    ipc::Connector<relayed::Message> connector_;
 };
 
 SubmissionClient::SubmissionClient(common::DaemonContext& context)

@@ -10,7 +10,7 @@ using nlohmann::json;
 
 namespace {
 
-using Members = std::initializer_list<std::pair<const char*, json>>;
+using Properties = std::initializer_list<std::pair<const char*, json>>;
 
 json of_type(const char* type) { return {{"type", type}}; }
 json text() { return of_type("string"); }
@@ -36,7 +36,7 @@ json any_of(std::initializer_list<json> schemas) {
 }
 
 // `always` are there, or must be; `sometimes` may be missing.
-json object(Members always, Members sometimes = {}) {
+json object(Properties always, Properties sometimes = {}) {
     json out = {{"type", "object"}, {"properties", json::object()}};
     for (const auto& [name, schema] : always) {
         out["properties"][name] = schema;

@@ -21,7 +21,9 @@ constexpr std::pair<std::string_view, std::string_view> macros[] = {
     {"queue_id", "{queue_id}"},   {"size", "{size}"},
 };
 
-bool is_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_macro_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 // "$name", "${name}", "$(name)" at the beginning of `text`, and its length; 0: there is none.
 std::pair<std::string_view, std::size_t> macro_at(std::string_view text) {
@@ -33,7 +35,7 @@ std::pair<std::string_view, std::size_t> macro_at(std::string_view text) {
         return {text.substr(2, close - 2), close + 1};
     }
     const auto name = text.substr(1);
-    const auto end = static_cast<std::size_t>(std::ranges::find_if_not(name, is_name) - name.begin());
+    const auto end = static_cast<std::size_t>(std::ranges::find_if_not(name, is_macro_letter) - name.begin());
     return {name.substr(0, end), end == 0 ? 0 : end + 1};
 }
 
@@ -113,7 +115,7 @@ PipeProgram pipe_program(const Service& service) {
             program.remarks.push_back(fmt::format("chroot={} is not carried over", value));
     }
     const bool odd_name = service.name.size() > MailCommand::longest_name ||
-                          !std::ranges::all_of(service.name, [](char c) { return is_name(c) || c == '-'; });
+                          !std::ranges::all_of(service.name, [](char c) { return is_macro_letter(c) || c == '-'; });
     if (odd_name || program.run.size() > MailCommand::most_words ||
         std::ranges::any_of(program.run, [](const auto& word) { return word.size() > MailCommand::longest_word; })) {
         program.problem = odd_name ? "its name is not one for a section" : "argv has too many words, or a longer one";
