@@ -137,15 +137,17 @@ void Categorizer::announce_suppressions() {
         client->send(proto::recipient_check::Suppressions{suppressions_.any()});
 }
 
-static std::string sender_of(const auto& question) {
-    if (const auto* message = std::get_if<Categorize>(&question)) return message->reverse_path;
-    return std::get<1>(question).check.sender;
+static decide::SuppressionSubject mail_of(const auto& question) {
+    if (const auto* message = std::get_if<Categorize>(&question))
+        return {message->reverse_path, message->pool, message->lane};
+    const auto& check = std::get<1>(question).check;
+    return {check.sender, check.pool, check.lane};
 }
 
 void Categorizer::answer(Work asked) {
     sources_.refresh();
     auto tables = asked->memo.layered_over(sources_.tables());
-    tables.suppressed = suppressions_.for_mail_from(sender_of(asked->question));
+    tables.suppressed = suppressions_.for_mail(mail_of(asked->question));
     if (const auto* question = std::get_if<Categorize>(&asked->question)) {
         if (question->queue_id.value != 0)
             tables.delivered_before =

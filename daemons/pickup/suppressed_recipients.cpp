@@ -1,4 +1,5 @@
 #include "daemons/pickup/suppressed_recipients.h"
+#include "libspool/format/lane.h"
 #include <utility>
 
 namespace pickup {
@@ -12,7 +13,11 @@ void SuppressedRecipients::find(const spool::Envelope& envelope, Found found) {
     const auto now = common::Loop::now().monotonic;
     open_ = 1;
     for (const auto& recipient : envelope.recipients) {
-        common::RecipientChecker::Subject subject{recipient.address, envelope.reverse_path};
+        common::RecipientChecker::Subject subject{.address = recipient.address,
+                                                  .sender = envelope.reverse_path,
+                                                  .pool = envelope.pool,
+                                                  .lane =
+                                                      std::string(spool::lane_name(envelope.lane, envelope.priority))};
         ++open_;
         if (const auto* known = checker_.cached(subject, now)) {
             answered(recipient.address, *known);

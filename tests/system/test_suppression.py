@@ -58,6 +58,49 @@ def test_a_program_learns_at_once_that_its_recipient_is_suppressed(relaying):
     assert about["Final-Recipient"] == "rfc822; ann@remote.example" and about["Status"] == "5.7.1"
 
 
+def test_an_entry_for_mail_in_one_lane(relaying):
+    """A program learns at once that its mail is concerned. Over SMTP the header tells, and the sender gets a report."""
+    mta, sink = relaying
+    mta.command("suppress", "add", "ann@remote.example", "--lane", "bulk", "--reason", "no newsletters")
+    mta.command("suppress", "add", "bob@remote.example", "--pool", "news")
+    assert [(e["recipient"], e["sender"], e["pool"], e["lane"]) for e in listed(mta)] == [
+        ("ann@remote.example", "", "", "bulk"), ("bob@remote.example", "", "news", "")]
+    assert [e["recipient"] for e in listed(mta, "lane=bulk")] == ["ann@remote.example"]
+    table = mta.command("suppress", "list").stdout
+    assert "lane bulk" in table and "pool news" in table
+    for words, status in ((("ann@remote.example",), 1), (("ann@remote.example", "--lane", "bulk"), 0),
+                          (("bob@remote.example", "--pool", "news"), 0), (("bob@remote.example", "--lane", "bulk"), 1)):
+        assert mta.command("suppress", "check", *words, check=False).returncode == status, words
+
+    me = f"{mta.user}@test.example"
+    newsletter = "X-Postrider-Lane: bulk\nSubject: news\n\nbuy\n"
+    wait_until(lambda: mta.sendmail("-f", me, "ann@remote.example", input=newsletter).returncode == 77, 10, "a refusal")
+    assert mta.queue() == [] and sink.messages == []
+    assert mta.sendmail("-f", me, "ann@remote.example").returncode == 0, "in another lane she gets mail"
+    sink.wait_for_one_to("ann@remote.example")
+
+    with mta.client() as c:
+        assert c.deliver(me, ["ann@remote.example", "carl@remote.example"], newsletter).startswith("250"), \
+            "the lane is not known at RCPT"
+    sink.wait_for_one_to("carl@remote.example")
+    about, _ = report_of(mta)
+    assert about["Final-Recipient"] == "rfc822; ann@remote.example" and "no newsletters" in str(about["Diagnostic-Code"])
+    assert sum("ann@remote.example" in m.recipients for m in sink.messages) == 1
+
+    # Mail that waits is returned when an entry for its lane is added; other mail still waits.
+    assert mta.command("suppress", "remove", "ann@remote.example", "--lane", "bulk").returncode == 0
+    mta.command("pause", "everything")
+    assert mta.sendmail("-f", me, "dora@remote.example", input=newsletter).returncode == 0
+    assert mta.sendmail("-f", me, "dora@remote.example").returncode == 0
+    wait_until(lambda: len(mta.queue()) == 2, 10, "both to wait")
+    mta.command("suppress", "add", "dora@remote.example", "--lane", "bulk")
+    wait_until(lambda: [entry[2] for entry in mta.queue()].count(me) == 1, 10, "the newsletter to be returned")
+    mta.command("resume", "everything")
+    sink.wait_for_one_to("dora@remote.example")
+    about, _ = report_of(mta, 2)
+    assert about["Final-Recipient"] == "rfc822; dora@remote.example"
+
+
 def test_the_operators_list(relaying):
     mta, sink = relaying
     assert refused_at_rcpt(mta, "ann@remote.example").startswith("250")

@@ -18,21 +18,19 @@ void Suppressions::configure(const std::string& spool, const std::vector<std::st
     local_domains_ = local_domains;
 }
 
-std::function<TableAnswer(const std::string& address)> Suppressions::for_mail_from(std::string reverse_path) {
+std::function<TableAnswer(const std::string& address)> Suppressions::for_mail(decide::SuppressionSubject message) {
     if (!any_) return {};
-    return [this, reverse_path = std::move(reverse_path)](const std::string& address) {
-        return find(address, reverse_path);
-    };
+    return [this, message = std::move(message)](const std::string& address) { return find(address, message); };
 }
 
-TableAnswer Suppressions::find(const std::string& address, const std::string& reverse_path) {
+TableAnswer Suppressions::find(const std::string& address, const decide::SuppressionSubject& message) {
     if (common::is_own_postmaster(address, local_domains_)) return {};
     if (const auto opened = open(); !opened) {
         if (opened.error().code == ENOENT) return {}; // no address has ever been added
         if (store::is_being_examined(opened.error())) return {TableAnswer::Status::not_yet, "", ""};
         return unreadable(opened.error());
     }
-    const auto found = list_->find(address, reverse_path, common::Loop::now().wall);
+    const auto found = list_->find(address, message, common::Loop::now().wall);
     if (!found) return unreadable(found.error());
     if (std::exchange(in_trouble_, false)) trouble_("");
     if (!*found) return {};

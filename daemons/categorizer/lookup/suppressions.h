@@ -26,13 +26,13 @@ public:
     void set_any(bool any) { any_ = any; }
     bool any() const { return any_; }
 
-    // ExpansionTables::suppressed for mail from that reverse-path; "" a report.
-    std::function<decide::TableAnswer(const std::string& address)> for_mail_from(std::string reverse_path);
+    // ExpansionTables::suppressed for that message.
+    std::function<decide::TableAnswer(const std::string& address)> for_mail(decide::SuppressionSubject message);
     // For one that was not_yet.
     void fetch(const std::string& address);
 
 private:
-    decide::TableAnswer find(const std::string& address, const std::string& reverse_path);
+    decide::TableAnswer find(const std::string& address, const decide::SuppressionSubject& message);
     decide::TableAnswer unreadable(const spool::Error& error);
     spool::Result<> open();
     void look_again();

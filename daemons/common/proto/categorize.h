@@ -18,17 +18,19 @@ inline constexpr std::string_view conversation = "categorize";
 struct Categorize { // queue-manager → categorizer
     std::uint64_t request = 0;
     spool::QueueId queue_id;
-    std::string reverse_path;
+    std::string reverse_path, pool, lane; // what entries of the suppression list may be for
     std::vector<spool::UnresolvedRecipient> recipients;
     std::uint64_t reused_file = 0; // id of the reused file it is in (libspool/format/layout.h); 0: none
     std::uint32_t part = 0;
     bool more = false;
     std::uint64_t key() const { return request; }
-    Categorize continued() const { return {request, queue_id, {}, {}}; }
+    Categorize continued() const { return {.request = request, .queue_id = queue_id}; }
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("queue_id", m.queue_id);
         f("reverse_path", m.reverse_path);
+        f("pool", m.pool);
+        f("lane", m.lane);
         f("reused_file", m.reused_file);
         f("recipients", m.recipients);
         f("part", m.part);

@@ -97,10 +97,10 @@ inline constexpr std::string_view explain = "explain";
 inline constexpr std::string_view attempt = "try";
 
 // "filter" (decide::SuppressionFilter; none: all), "limit" (0: none). A line per entry of the suppression list:
-// "recipient" ("ann@example.org", "@example.org"), "sender" (a domain; "" all), "reason", "reply", "added_by",
-// "automatic", "added", "expires" (0: never).
+// "recipient" ("ann@example.org", "@example.org"), "sender" (a domain; "" all), "pool", "lane", "reason", "reply",
+// "added_by", "automatic", "added", "expires" (0: never).
 inline constexpr std::string_view suppressions = "suppressions";
-// "address" (or a domain), "sender" (""). The entry that covers it, as above; no line: none does.
+// "address" (or a domain), "sender", "pool", "lane" (""). The entry that covers it, as above; no line: none does.
 inline constexpr std::string_view suppressed = "suppressed";
 
 // ---- changing: durable before "done"; "reason" is kept and shown beside who asked (the peer's user name) ----
@@ -139,7 +139,8 @@ inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
 // most 20 of those skipped.
 inline constexpr std::string_view schedule = "schedule";
 inline constexpr std::string_view requeue = "requeue"; // categorize again; "policy" if another one is to hold
-// "entries": up to 1000 of {"recipient","sender","reason","reply","expires"}, "dry_run". One line: "added", "replaced".
+// "entries": up to 1000 of {"recipient","sender","pool","lane","reason","reply","expires"} (one scope), "dry_run". One
+// line: "added", "replaced".
 inline constexpr std::string_view suppress = "suppress";
 // "entries" as above, or "filter"; "dry_run". One line: "removed", "not_found".
 inline constexpr std::string_view unsuppress = "unsuppress";

@@ -13,11 +13,14 @@ inline constexpr std::string_view conversation = "recipient_check";
 struct Check { // smtpd, pickup → categorizer
     std::uint64_t request = 0;
     std::string address;
-    std::string sender; // envelope sender of the mail, as far as its domain matters; "" none
+    std::string sender;     // envelope sender of the mail, as far as its domain matters; "" none
+    std::string pool, lane; // of the mail; "" not known yet
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("address", m.address);
         f("sender", m.sender);
+        f("pool", m.pool);
+        f("lane", m.lane);
     }
 };
 

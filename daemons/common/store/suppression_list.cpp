@@ -32,7 +32,7 @@ Result<Suppression> entry_of(std::string_view key, const store::Entry& entry) {
     if (!place || !kept)
         return std::unexpected(spool::Error{EUCLEAN, "the suppression list has an entry that cannot be read"});
     return Suppression{std::string(place->recipient),
-                       std::string(place->sender),
+                       place->scope,
                        kept->reason,
                        kept->reply,
                        kept->who,
@@ -66,16 +66,16 @@ Result<std::unique_ptr<SuppressionList>> SuppressionList::open(const std::string
         directory_in(spool), {.max_size = 4ULL << 30, .examined = store::LmdbOptions::Examined::report_busy})));
 }
 
-Result<std::optional<Suppression>> SuppressionList::find(std::string_view address, std::string_view reverse_path,
-                                                         smtp::WallTime now) const {
-    for (const auto& key : decide::suppression_keys(address, reverse_path, name_folding()))
+Result<std::optional<Suppression>>
+SuppressionList::find(std::string_view address, const decide::SuppressionSubject& message, smtp::WallTime now) const {
+    for (const auto& key : decide::suppression_keys(address, message, name_folding()))
         if (const auto found = TRY(store_->get(key, now))) return TRY(entry_of(key, *found));
     return std::nullopt;
 }
 
-Result<std::optional<Suppression>> SuppressionList::entry(std::string_view recipient, std::string_view sender,
-                                                          smtp::WallTime now) const {
-    const auto key = decide::suppression_key(recipient, sender);
+Result<std::optional<Suppression>>
+SuppressionList::entry(std::string_view recipient, const decide::SuppressionScope& scope, smtp::WallTime now) const {
+    const auto key = decide::suppression_key(recipient, scope);
     if (const auto found = TRY(store_->get(key, now))) return TRY(entry_of(key, *found));
     return std::nullopt;
 }
@@ -95,7 +95,7 @@ Result<std::vector<bool>> SuppressionList::put(std::span<const Suppression> entr
     std::vector<store::Change> changes;
     changes.reserve(entries.size());
     for (const auto& each : entries)
-        changes.push_back(store::Change::put(decide::suppression_key(each.recipient, each.sender), stored(each)));
+        changes.push_back(store::Change::put(decide::suppression_key(each.recipient, each.scope), stored(each)));
     std::vector<bool> out;
     for (const auto& each : TRY(store_->apply(changes, now, store::Durable::now))) out.push_back(!each.before);
     return out;
@@ -105,7 +105,7 @@ Result<std::vector<bool>> SuppressionList::erase(std::span<const Suppression> en
     std::vector<store::Change> changes;
     changes.reserve(entries.size());
     for (const auto& each : entries)
-        changes.push_back(store::Change::erase(decide::suppression_key(each.recipient, each.sender)));
+        changes.push_back(store::Change::erase(decide::suppression_key(each.recipient, each.scope)));
     std::vector<bool> out;
     for (const auto& each : TRY(store_->apply(changes, now, store::Durable::now)))
         out.push_back(each.before.has_value());

@@ -30,12 +30,12 @@ public:
     // keeper examines it.
     static spool::Result<std::unique_ptr<SuppressionList>> open(const std::string& spool);
 
-    // The entry that covers this recipient of mail from `reverse_path`.
-    spool::Result<std::optional<decide::Suppression>> find(std::string_view address, std::string_view reverse_path,
-                                                           smtp::WallTime now) const;
+    // The entry that covers this recipient of the message.
+    spool::Result<std::optional<decide::Suppression>>
+    find(std::string_view address, const decide::SuppressionSubject& message, smtp::WallTime now) const;
     // The entry of exactly that name.
-    spool::Result<std::optional<decide::Suppression>> entry(std::string_view recipient, std::string_view sender,
-                                                            smtp::WallTime now) const;
+    spool::Result<std::optional<decide::Suppression>>
+    entry(std::string_view recipient, const decide::SuppressionScope& scope, smtp::WallTime now) const;
     spool::Result<bool> empty(smtp::WallTime now) const;
     // Up to `most`, in the order of recipients, starting after `after` (a key; "": the first), which then is the key of
     // the last one. Fewer than `most`: there are no more.

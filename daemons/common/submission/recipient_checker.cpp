@@ -17,11 +17,16 @@ RecipientChecker::RecipientChecker(Loop& loop, Log& log, const std::string& run,
                    {[this](proto::recipient_check::Message&& message) { on_message(std::move(message)); },
                     [this] { on_connected(); }}) {}
 
-// Entries of the suppression list may hold for one domain's mail only.
+// Entries of the suppression list may be for some mail only.
 std::string RecipientChecker::key_of(const Subject& subject) const {
     if (!any_suppressed_) return subject.address;
     const auto at = subject.sender.rfind('@');
-    return subject.address + ' ' + (at == subject.sender.npos ? "" : subject.sender.substr(at));
+    return subject.address + ' ' + (at == subject.sender.npos ? "" : subject.sender.substr(at)) + ' ' + subject.pool +
+           ' ' + subject.lane;
+}
+
+static Check check_of(std::uint64_t request, const RecipientChecker::Subject& subject) {
+    return {request, subject.address, subject.sender, subject.pool, subject.lane};
 }
 
 const RecipientChecker::Answer* RecipientChecker::cached(const Subject& subject, smtp::Monotonic now) {
@@ -36,7 +41,7 @@ const RecipientChecker::Answer* RecipientChecker::cached(const Subject& subject,
 std::uint64_t RecipientChecker::ask(Subject subject, smtp::Monotonic now, Done done) {
     const auto request = ++last_;
     // If it is down, when it comes up. What a command's line holds fits a frame.
-    static_cast<void>(categorizer_.send(Check{request, subject.address, subject.sender}));
+    static_cast<void>(categorizer_.send(check_of(request, subject)));
     open_.emplace(request, Question{std::move(subject), now + patience, std::move(done)});
     if (!expiry_timer_.armed()) expiry_timer_.start(1s);
     return request;
@@ -48,8 +53,7 @@ void RecipientChecker::clear_cache() {
 }
 
 void RecipientChecker::on_connected() {
-    for (auto& [request, question] : open_)
-        static_cast<void>(categorizer_.send(Check{request, question.subject.address, question.subject.sender}));
+    for (auto& [request, question] : open_) static_cast<void>(categorizer_.send(check_of(request, question.subject)));
 }
 
 void RecipientChecker::on_message(proto::recipient_check::Message&& message) {

@@ -25,9 +25,10 @@ public:
 
     RecipientChecker(Loop& loop, Log& log, const std::string& run, const ipc::Identity& identity);
 
-    // The recipient asked about, for mail from `sender` ("" none).
+    // The recipient asked about, and the mail it is for: its envelope sender ("" none), pool and lane ("" not known
+    // yet).
     struct Subject {
-        std::string address, sender;
+        std::string address, sender, pool = {}, lane = {};
     };
     // Null: not remembered.
     const Answer* cached(const Subject& subject, smtp::Monotonic now);

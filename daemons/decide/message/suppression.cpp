@@ -10,7 +10,9 @@ namespace decide {
 
 namespace {
 
-constexpr char between = '\0'; // recipient and sender in a key; in no address
+constexpr char between = '\0';                                         // recipient and scope in a key; in no address
+constexpr std::string_view pool_scope = "pool=", lane_scope = "lane="; // in no domain
+constexpr std::size_t longest_pool = 63;
 
 std::string folded(const smtp::Mailbox& mailbox, const NameFolding& folding) {
     auto domain = mailbox.has_literal() ? smtp::lowered(mailbox.domain) : folding.domain(mailbox.domain);
@@ -63,33 +65,69 @@ std::expected<std::string, std::string> suppression_recipient(std::string_view w
     return folded(*mailbox, folding);
 }
 
-std::expected<std::string, std::string> suppression_sender(std::string_view written, const NameFolding& folding) {
-    if (written.empty()) return std::string();
-    return domain_of(written, folding);
+std::expected<SuppressionScope, std::string> suppression_scope(const SuppressionScope& written,
+                                                               const NameFolding& folding) {
+    if (!written.sender.empty() + !written.pool.empty() + !written.lane.empty() > 1)
+        return std::unexpected("an entry is for mail of one sender's domain, of one pool or in one lane");
+    auto out = written;
+    if (!written.sender.empty()) {
+        auto domain = domain_of(written.sender, folding);
+        if (!domain) return std::unexpected("the sender's domain: " + domain.error());
+        out.sender = *std::move(domain);
+    }
+    const auto in_name = [](char c) { return c > ' ' && c < '\x7f'; };
+    if (written.pool.size() > longest_pool || !std::ranges::all_of(written.pool, in_name))
+        return std::unexpected(fmt::format("\"{}\" is not the name of a pool", smtp::printable(written.pool, 100)));
+    if (!written.lane.empty() && written.lane != "high" && written.lane != "normal" && written.lane != "bulk")
+        return std::unexpected(
+            fmt::format("the lane \"{}\": expected high, normal or bulk", smtp::printable(written.lane, 100)));
+    return out;
 }
 
-std::string suppression_key(std::string_view recipient, std::string_view sender) {
-    return std::string(recipient) + between + std::string(sender);
+std::string scope_text(const SuppressionScope& scope) {
+    if (!scope.sender.empty()) return "mail from " + scope.sender;
+    if (!scope.pool.empty()) return "mail of pool " + scope.pool;
+    return scope.lane.empty() ? "" : "mail in lane " + scope.lane;
+}
+
+std::string suppression_key(std::string_view recipient, const SuppressionScope& scope) {
+    auto key = std::string(recipient) + between + scope.sender;
+    if (!scope.pool.empty()) key.append(pool_scope).append(scope.pool);
+    if (!scope.lane.empty()) key.append(lane_scope).append(scope.lane);
+    return key;
 }
 
 std::optional<SuppressionKeyParts> parse_suppression_key(std::string_view key) {
     const auto at = key.find(between);
     if (at == key.npos) return {};
-    return SuppressionKeyParts{key.substr(0, at), key.substr(at + 1)};
+    SuppressionKeyParts out{.recipient = key.substr(0, at), .scope = {}};
+    const auto scope = key.substr(at + 1);
+    if (scope.starts_with(pool_scope))
+        out.scope.pool = scope.substr(pool_scope.size());
+    else if (scope.starts_with(lane_scope))
+        out.scope.lane = scope.substr(lane_scope.size());
+    else
+        out.scope.sender = scope;
+    return out;
 }
 
-std::vector<std::string> suppression_keys(std::string_view address, std::string_view reverse_path,
+std::vector<std::string> suppression_keys(std::string_view address, const SuppressionSubject& message,
                                           const NameFolding& folding) {
     const auto mailbox = smtp::Mailbox::parse(address);
     if (!mailbox) return {};
     const auto recipient = folded(*mailbox, folding);
     const auto domain = std::string_view(recipient).substr(recipient.rfind('@'));
-    const auto at = reverse_path.rfind('@');
-    const auto sender = at == reverse_path.npos ? std::string() : folding.domain(reverse_path.substr(at + 1));
     std::vector<std::string> out;
-    if (!sender.empty()) out = {suppression_key(recipient, sender), suppression_key(domain, sender)};
-    out.push_back(suppression_key(recipient, ""));
-    out.push_back(suppression_key(domain, ""));
+    const auto add = [&](const SuppressionScope& scope) {
+        out.push_back(suppression_key(recipient, scope));
+        out.push_back(suppression_key(domain, scope));
+    };
+    const auto at = message.reverse_path.rfind('@');
+    const auto sender = at == std::string::npos ? std::string() : folding.domain(message.reverse_path.substr(at + 1));
+    if (!sender.empty()) add({.sender = sender, .pool = {}, .lane = {}});
+    if (!message.pool.empty()) add({.sender = {}, .pool = message.pool, .lane = {}});
+    if (!message.lane.empty()) add({.sender = {}, .pool = {}, .lane = message.lane});
+    add({});
     return out;
 }
 

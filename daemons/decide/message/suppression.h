@@ -15,12 +15,26 @@
 
 namespace decide {
 
+// The mail that an entry is for: all of it, or, with one of these, part of it.
+struct SuppressionScope {
+    std::string sender; // domain of the envelope sender
+    std::string pool;   // source addresses that the message is to be sent from
+    std::string lane;   // high, normal, bulk
+    bool operator==(const SuppressionScope&) const = default;
+};
+
+// A message, as far as scopes depend on it.
+struct SuppressionSubject {
+    std::string reverse_path; // "" a report, to which no sender's entries apply
+    std::string pool, lane;   // "" not known yet, or none
+};
+
 struct Suppression {
     std::string recipient; // "ann@example.org", or "@example.org" for the whole domain; folded
-    std::string sender;    // only for mail from this domain (of the envelope sender); "" from any sender
-    std::string reason;    // as given when it was added; one line
-    std::string reply;     // of the remote server; "" none
-    std::string who;       // a user's name; "queue-manager" if automatic
+    SuppressionScope scope;
+    std::string reason; // as given when it was added; one line
+    std::string reply;  // of the remote server; "" none
+    std::string who;    // a user's name; "queue-manager" if automatic
     bool automatic = false;
     smtp::WallTime added{}, expires{}; // expires {}: never
     bool operator==(const Suppression&) const = default;
@@ -35,20 +49,23 @@ struct NameFolding {
 // "Ann@Example.ORG", "@example.org" or "example.org" in the form of Suppression::recipient; or what is wrong. A single
 // word is invalid, "@word" is valid.
 std::expected<std::string, std::string> suppression_recipient(std::string_view written, const NameFolding& folding);
-// "example.org", "@example.org" or "" in the form of Suppression::sender; or what is wrong.
-std::expected<std::string, std::string> suppression_sender(std::string_view written, const NameFolding& folding);
+// A scope as written: a sender may be "example.org", "@example.org" or "". Or what is wrong with it.
+std::expected<SuppressionScope, std::string> suppression_scope(const SuppressionScope& written,
+                                                               const NameFolding& folding);
+// "mail from news.example", "mail of pool bulk", "mail in lane bulk"; "" all mail.
+std::string scope_text(const SuppressionScope& scope);
 
 // The key of an entry.
-std::string suppression_key(std::string_view recipient, std::string_view sender);
+std::string suppression_key(std::string_view recipient, const SuppressionScope& scope);
 // The parts of a key; nothing if it is not valid.
 struct SuppressionKeyParts {
-    std::string_view recipient, sender;
+    std::string_view recipient;
+    SuppressionScope scope;
 };
 std::optional<SuppressionKeyParts> parse_suppression_key(std::string_view key);
 // Keys of entries that may cover the address; the first one found applies: those for the sender's domain before those
-// for all senders, the address before its domain. None if the address is invalid. `reverse_path`: "" for a report, to
-// which no sender's entries apply.
-std::vector<std::string> suppression_keys(std::string_view address, std::string_view reverse_path,
+// for its pool, its lane and all mail, the address before its domain. None if the address is invalid.
+std::vector<std::string> suppression_keys(std::string_view address, const SuppressionSubject& message,
                                           const NameFolding& folding);
 
 // A number for an address that the engine can hold in few bytes: the same for the same address, never 0.

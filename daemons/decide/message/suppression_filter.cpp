@@ -9,7 +9,8 @@
 namespace decide {
 
 namespace {
-constexpr std::array<std::string_view, 7> keys = {"recipient", "domain", "sender", "who", "reason", "age", "kind"};
+constexpr std::array<std::string_view, 9> keys = {"recipient", "domain", "sender", "pool", "lane",
+                                                  "who",       "reason", "age",    "kind"};
 }
 
 std::expected<SuppressionFilter, std::string> SuppressionFilter::parse(std::span<const std::string> words) {
@@ -54,7 +55,9 @@ bool SuppressionFilter::matches(const Suppression& entry, smtp::WallTime now) co
         case Key::recipient: return queue::wildcard(word.text, entry.recipient);
         case Key::domain:
             return queue::wildcard(word.text, std::string_view(entry.recipient).substr(entry.recipient.rfind('@') + 1));
-        case Key::sender: return queue::wildcard(word.text, entry.sender);
+        case Key::sender: return queue::wildcard(word.text, entry.scope.sender);
+        case Key::pool: return queue::wildcard(word.text, smtp::lowered(entry.scope.pool));
+        case Key::lane: return queue::wildcard(word.text, entry.scope.lane);
         case Key::who: return queue::wildcard(word.text, entry.who);
         case Key::reason:
             return smtp::lowered(entry.reason).find(word.text) != std::string::npos ||

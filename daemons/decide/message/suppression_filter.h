@@ -1,7 +1,8 @@
 // The words by which entries of the suppression list are chosen, KEY=VALUE as everywhere else: all must hold,
 // several of one key are alternatives. Pure.
 //
-//   recipient=PATTERN domain=PATTERN sender=PATTERN who=PATTERN   * and ? are wildcards; sender="": for all
+//   recipient=PATTERN domain=PATTERN who=PATTERN   * and ? are wildcards
+//   sender=PATTERN pool=PATTERN lane=PATTERN   the mail that an entry is for; sender= (nothing): not for one sender's
 //   reason=TEXT   somewhere in the reason or in the server's reply
 //   age=+30d age=-1h   on the list for at least, at most (s m h d w)      kind=automatic kind=manual
 //   all
@@ -22,7 +23,7 @@ public:
     bool matches(const Suppression& entry, smtp::WallTime now) const;
 
 private:
-    enum class Key : std::uint8_t { recipient, domain, sender, who, reason, age, kind };
+    enum class Key : std::uint8_t { recipient, domain, sender, pool, lane, who, reason, age, kind };
     struct Word {
         Key key = Key::recipient;
         std::string text;   // lower case

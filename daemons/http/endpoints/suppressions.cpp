@@ -17,6 +17,11 @@ namespace op = proto::control::op;
 
 namespace {
 
+// The mail that an entry is for, or that is asked about.
+void set_scope(json& request, const Call& call) {
+    for (const auto* name : {"sender", "pool", "lane"}) request[name] = call.parameter(name);
+}
+
 void list_entries(Services& services, const std::shared_ptr<Call>& call) {
     const auto limit = limit_in(call->request());
     if (!limit) return call->respond(limit.error());
@@ -31,7 +36,8 @@ void list_entries(Services& services, const std::shared_ptr<Call>& call) {
 }
 
 void check_entry(Services& services, const std::shared_ptr<Call>& call) {
-    json request = {{"op", op::suppressed}, {"address", call->value(0)}, {"sender", call->parameter("sender")}};
+    json request = {{"op", op::suppressed}, {"address", call->value(0)}};
+    set_scope(request, *call);
     services.queue.ask(call->caller().principal, std::move(request), [call](QueueClient::Answer answer) {
         if (answer.failure) return call->respond(problem_of(*answer.failure));
         if (answer.lines.empty())
@@ -45,10 +51,9 @@ void add_entry(Services& services, const std::shared_ptr<Call>& call) {
     const auto object = read_json(call->request().body);
     if (!object) return call->respond(object.error());
     Members members(*object);
-    json entry = {{"recipient", members.text("recipient")},
-                  {"sender", members.text("sender")},
-                  {"reason", members.text("reason")},
-                  {"reply", members.text("reply")}};
+    json entry = {{"recipient", members.text("recipient")}, {"sender", members.text("sender")},
+                  {"pool", members.text("pool")},           {"lane", members.text("lane")},
+                  {"reason", members.text("reason")},       {"reply", members.text("reply")}};
     if (!members.has("recipient")) members.wrong("recipient", "an address or a domain");
     if (const auto text = members.text("expires"); !text.empty()) {
         const auto time = smtp::parse_rfc3339(text);
@@ -64,7 +69,8 @@ void add_entry(Services& services, const std::shared_ptr<Call>& call) {
 }
 
 void remove_entry(Services& services, const std::shared_ptr<Call>& call) {
-    json entry = {{"recipient", call->value(0)}, {"sender", call->parameter("sender")}};
+    json entry = {{"recipient", call->value(0)}};
+    set_scope(entry, *call);
     json request = {{"op", op::unsuppress}, {"entries", json::array({std::move(entry)})}};
     services.queue.ask(call->caller().principal, std::move(request), [call](const QueueClient::Answer& answer) {
         if (answer.failure) return call->respond(problem_of(*answer.failure));
@@ -95,18 +101,19 @@ void add_suppressions(Router& router, Services& services) {
                     .statuses = std::move(statuses),
                     .handle = [&services, answer](const std::shared_ptr<Call>& call) { answer(services, call); }});
     };
-    const Parameter sender{"sender", "Domain of senders that the entry is for; empty: all"};
+    const Parameter sender{"sender", "Domain of senders that the entry is for; empty: all"},
+        pool{"pool", "Pool that the entry is for"}, lane{"lane", "Lane that the entry is for"};
     route(
         "GET", "/v1/suppressions", Scope::read, "List suppressed recipients",
         {{"filter", "Words that select entries, as in postrider-suppress(8); may be repeated", Parameter::Kind::texts},
          {"limit", "Maximum number of entries: 100 by default, at most 1000", Parameter::Kind::number}},
         {}, schema::suppressions, {json_type, lines_type}, {200, 400, 503}, list_entries);
-    route("GET", "/v1/suppressions/{address}", Scope::read, "Show the entry that covers a recipient", {sender}, {},
-          schema::suppression, {json_type}, {200, 400, 404, 503}, check_entry);
+    route("GET", "/v1/suppressions/{address}", Scope::read, "Show the entry that covers a recipient",
+          {sender, pool, lane}, {}, schema::suppression, {json_type}, {200, 400, 404, 503}, check_entry);
     route("POST", "/v1/suppressions", Scope::suppress, "Suppress a recipient", {}, schema::new_suppression,
           schema::suppressed, {json_type}, {200, 400, 415, 503}, add_entry);
-    route("DELETE", "/v1/suppressions/{address}", Scope::suppress, "Allow mail to a recipient again", {sender}, {},
-          schema::allowed, {json_type}, {200, 400, 404, 503}, remove_entry);
+    route("DELETE", "/v1/suppressions/{address}", Scope::suppress, "Allow mail to a recipient again",
+          {sender, pool, lane}, {}, schema::allowed, {json_type}, {200, 400, 404, 503}, remove_entry);
 }
 
 } // namespace http

@@ -348,6 +348,8 @@ json order_result() {
 json suppression() {
     return object({{"recipient", text()},
                    {"sender", text()},
+                   {"pool", text()},
+                   {"lane", text()},
                    {"reason", text()},
                    {"reply", text()},
                    {"added_by", text()},
@@ -397,8 +399,12 @@ json schemas() {
         object({{"scope", text()}, {"name", text()}, {"by", text()}, {"reason", text()}, {"since", time()}}));
     put(out, schema::pauses, page("pauses", named("Pause")));
     put(out, schema::new_suppression,
-        object({{"recipient", described(text(), "An address, or \"@\" and a domain.")}},
-               {{"sender", text()}, {"reason", text()}, {"reply", text()}, {"expires", time()}}));
+        object({{"recipient", described(text(), "An address, or \"@\" and a domain.")}}, {{"sender", text()},
+                                                                                          {"pool", text()},
+                                                                                          {"lane", text()},
+                                                                                          {"reason", text()},
+                                                                                          {"reply", text()},
+                                                                                          {"expires", time()}}));
     put(out, schema::suppression, suppression());
     put(out, schema::suppressions, page("suppressions", named("Suppression")));
     put(out, schema::suppressed, object({{"added", number()}, {"replaced", number()}, {"dry_run", flag()}}));

@@ -39,6 +39,17 @@ struct SuppressionCounts {
     }
 };
 
+// The mail that an entry is for.
+constexpr std::pair<std::string_view, const char*> scope_options[] = {
+    {"--sender", "sender"}, {"--pool", "pool"}, {"--lane", "lane"}};
+
+std::string scope_of(const json& line) {
+    auto out = text_of(line, "sender");
+    if (const auto pool = text_of(line, "pool"); !pool.empty()) out = "pool " + pool;
+    if (const auto lane = text_of(line, "lane"); !lane.empty()) out = "lane " + lane;
+    return out;
+}
+
 std::string date_of(std::int64_t seconds) {
     return seconds > 0 ? smtp::iso_date(smtp::WallTime(std::chrono::seconds(seconds))) : "-";
 }
@@ -56,7 +67,8 @@ std::optional<std::int64_t> expiry(const Arguments& arguments) {
 
 json entry(const Arguments& arguments, std::string_view recipient, std::int64_t expires) {
     json out = {{"recipient", recipient}, {"expires", expires}};
-    if (const auto sender = arguments.option("--sender")) out["sender"] = *sender;
+    for (const auto& [option, member] : scope_options)
+        if (const auto value = arguments.option(option)) out[member] = *value;
     if (const auto why = arguments.option("--reason")) out["reason"] = *why;
     return out;
 }
@@ -119,7 +131,7 @@ void print_added(const Arguments& arguments, const SuppressionCounts& total, std
 void add_rows(Table& table, const json& line) {
     auto reason = text_of(line, "reason");
     if (const auto reply = text_of(line, "reply"); !reply.empty()) reason += (reason.empty() ? "" : ": ") + reply;
-    table.row({text_of(line, "recipient"), text_of(line, "sender"), date_of(number_of(line, "added")),
+    table.row({text_of(line, "recipient"), scope_of(line), date_of(number_of(line, "added")),
                date_of(number_of(line, "expires")), text_of(line, "added_by"), reason});
 }
 
@@ -142,8 +154,9 @@ int suppress_remove(const Arguments& arguments) {
     SuppressionCounts total;
     int status = ok;
     if (std::ranges::any_of(arguments.words, is_filter)) {
-        if (arguments.option("--sender"))
-            return fail(usage, "with filter words, use sender=DOMAIN instead of --sender");
+        for (const auto& [option, member] : scope_options)
+            if (arguments.option(option))
+                return fail(usage, fmt::format("with filter words, use {}=… instead of {}", member, option));
         json request = {{"op", op::unsuppress}, {"filter", arguments.words}};
         if (arguments.has("--dry-run")) request["dry_run"] = true;
         status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
@@ -194,6 +207,8 @@ int suppress_check(const Arguments& arguments) {
     json request = {{"op", op::suppressed}, {"address", arguments.words[0]}};
     if (const auto sender = arguments.option("--sender"))
         request["sender"] = sender->find('@') == std::string::npos ? "@" + *sender : *sender;
+    for (const auto* member : {"pool", "lane"})
+        if (const auto value = arguments.option(fmt::format("--{}", member))) request[member] = *value;
     auto table = entries_table();
     bool found = false;
     const int status = ask_queue(arguments, request, [&](const json& line) {
@@ -240,12 +255,14 @@ int suppress_import(const Arguments& arguments) {
         if (!*read) continue;
         const auto& line_entry = **read;
         const auto recipient = decide::suppression_recipient(line_entry.recipient, common::name_folding());
-        if (!recipient || decide::suppression_key(*recipient, line_entry.sender).size() > store::longest_key) {
+        if (!recipient || decide::suppression_key(*recipient, line_entry.scope).size() > store::longest_key) {
             bad(recipient ? "the address is too long" : recipient.error());
             continue;
         }
         auto one = entry(arguments, *recipient, line_entry.expires > 0 ? line_entry.expires : *expires);
-        if (!line_entry.sender.empty()) one["sender"] = line_entry.sender;
+        if (!line_entry.scope.sender.empty()) one["sender"] = line_entry.scope.sender;
+        if (!line_entry.scope.pool.empty()) one["pool"] = line_entry.scope.pool;
+        if (!line_entry.scope.lane.empty()) one["lane"] = line_entry.scope.lane;
         if (!line_entry.reason.empty() && !one.contains("reason"))
             one["reason"] = smtp::printable(line_entry.reason, common::SuppressionList::longest_text);
         if (!line_entry.reply.empty())

@@ -32,7 +32,8 @@ std::expected<std::optional<SuppressionLine>, std::string> from_json(std::string
         return found != value.end() && found->is_string() ? found->get<std::string>() : std::string();
     };
     if (!value.is_object()) return std::unexpected("is not a JSON object");
-    SuppressionLine out{text("recipient"), text("sender"), text("reason"), text("reply"), 0};
+    SuppressionLine out{
+        text("recipient"), {text("sender"), text("pool"), text("lane")}, text("reason"), text("reply"), 0};
     if (out.recipient.empty()) return std::unexpected("has no \"recipient\"");
     if (const auto expires = value.find("expires"); expires != value.end() && expires->is_number_integer())
         out.expires = expires->get<std::int64_t>();
@@ -80,7 +81,7 @@ std::expected<std::optional<SuppressionLine>, std::string> SuppressionReader::re
     const auto field = [&](std::optional<std::size_t> at) {
         return at && *at < fields->size() ? std::string(trimmed((*fields)[*at])) : std::string();
     };
-    SuppressionLine out{field(recipient_), "", field(reason_), field(reply_), 0};
+    SuppressionLine out{field(recipient_), {}, field(reason_), field(reply_), 0};
     if (out.recipient.starts_with('<') && out.recipient.ends_with('>')) // as paths are written
         out.recipient = out.recipient.substr(1, out.recipient.size() - 2);
     if (out.recipient.empty()) return std::unexpected("has no address");

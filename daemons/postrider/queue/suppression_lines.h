@@ -2,6 +2,7 @@
 // first line of names (as SendGrid, Mailgun, Postmark and others export), and the JSON lines of our own listing.
 // Pure; addresses are judged by the queue-manager.
 #pragma once
+#include "daemons/decide/message/suppression.h"
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -12,7 +13,9 @@
 namespace postrider {
 
 struct SuppressionLine {
-    std::string recipient, sender, reason, reply;
+    std::string recipient;
+    decide::SuppressionScope scope;
+    std::string reason, reply;
     std::int64_t expires = 0; // seconds since 1970; 0: not given
     bool operator==(const SuppressionLine&) const = default;
 };

@@ -70,12 +70,18 @@ constexpr Option pause_options[] = {{"--reason", "TEXT", "reason, recorded and s
 constexpr Option suppress_options[] = {
     {"--for", "DURATION", "lifetime of the entries, such as 90d (default: unlimited)"},
     {"--sender", "DOMAIN", "apply only to mail from this domain"},
+    {"--pool", "NAME", "apply only to mail of this pool"},
+    {"--lane", "LANE", "apply only to mail in this lane"},
     {"--reason", "TEXT", "reason, recorded and shown to senders"},
     {"--dry-run", "", "print how many would be affected and change nothing"}};
 constexpr Option unsuppress_options[] = {
     {"--sender", "DOMAIN", "remove entries that apply only to mail from this domain"},
+    {"--pool", "NAME", "remove entries that apply only to mail of this pool"},
+    {"--lane", "LANE", "remove entries that apply only to mail in this lane"},
     {"--dry-run", "", "print how many would be affected and change nothing"}};
-constexpr Option suppressed_options[] = {{"--sender", "DOMAIN", "check for mail from this domain"}};
+constexpr Option suppressed_options[] = {{"--sender", "DOMAIN", "check for mail from this domain"},
+                                         {"--pool", "NAME", "check for mail of this pool"},
+                                         {"--lane", "LANE", "check for mail in this lane"}};
 
 constexpr RenamedOption renamed_options[] = {
     {"--behind", "--start-after"}, {"--why", "--reason"}, {"--for-good", "--permanently"}};

@@ -2,6 +2,7 @@
 #include "daemons/decide/message/dsn_requests.h"
 #include "daemons/queue-manager/conversion/records.h"
 #include "daemons/queue-manager/conversion/retry_values.h"
+#include "libspool/format/lane.h"
 #include "libspool/message/schedule.h"
 #include <optional>
 
@@ -11,10 +12,8 @@ namespace {
 
 decide::queue::Lane lane_of(const spool::MessageState& state) {
     using decide::queue::Lane;
-    if (state.lane == "high") return Lane::high;
-    if (state.lane == "bulk") return Lane::bulk;
-    if (!state.lane.empty() || state.priority == 0) return Lane::normal;
-    return state.priority > 0 ? Lane::high : Lane::bulk;
+    const auto name = spool::lane_name(state.lane, state.priority);
+    return name == "high" ? Lane::high : name == "bulk" ? Lane::bulk : Lane::normal;
 }
 
 bool was_tried(const spool::RecipientState& recipient, const spool::MessageState& state) {

@@ -7,6 +7,7 @@
 #include "daemons/queue-manager/conversion/records.h"
 #include "libsmtp/protocol/reply.h"
 #include "libsmtp/text/text.h"
+#include "libspool/format/lane.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -193,6 +194,8 @@ CategorizationInput CategorizationInput::of(const spool::MessageState& state, st
     out.arrival = state.envelope.arrival;
     out.addressed = state.envelope.recipients.size();
     out.reverse_path = state.envelope.reverse_path;
+    out.pool = state.envelope.pool;
+    out.lane = spool::lane_name(state.lane, state.priority);
     if (!state.rerouted_to.empty()) out.rerouted_to = std::string(proto::route::via) + state.rerouted_to;
     out.trace = state.envelope.trace;
     out.total = static_cast<std::uint32_t>(state.recipients.size());

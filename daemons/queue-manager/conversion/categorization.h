@@ -38,7 +38,7 @@ struct DiscardedRecipient {
 
 // What to ask about a message, and what its answer is combined with.
 struct CategorizationInput {
-    std::string reverse_path;
+    std::string reverse_path, pool, lane;
     std::vector<spool::UnresolvedRecipient> open; // to be asked, by number
     struct Origin {
         std::uint32_t envelope = 0; // number of the envelope's recipient it comes from

@@ -2,6 +2,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/queue-manager/conversion/soft_bounce.h"
 #include "libsmtp/text/date.h"
+#include "libspool/format/lane.h"
 #include "libspool/message/message_reader.h"
 #include <algorithm>
 #include <cerrno>
@@ -43,7 +44,11 @@ SuppressionChecks::LookupResult SuppressionChecks::look_up(const common::Suppres
         const auto& recipient = state.recipients[number];
         if (common::is_own_postmaster(recipient.address, question.local_domains)) continue;
         const auto& path = recipient.reverse_path.empty() ? state.envelope.reverse_path : recipient.reverse_path;
-        const auto entry = list.find(recipient.address, path == "<>" ? "" : path, question.now);
+        const auto entry = list.find(recipient.address,
+                                     {.reverse_path = path == "<>" ? "" : path,
+                                      .pool = state.envelope.pool,
+                                      .lane = std::string(spool::lane_name(state.lane, state.priority))},
+                                     question.now);
         if (!entry) {
             out.why = entry.error().what;
             return out;
@@ -153,7 +158,7 @@ void SuppressionChecks::add_refused(const proto::delivery::Done& done) {
                 auto recipient = decide::suppression_recipient(address, common::name_folding());
                 if (!recipient || recipient->starts_with('@') || is_own_postmaster(address, deps_.config)) continue;
                 deps_.suppressions.refused({.recipient = std::move(*recipient),
-                                            .sender = "",
+                                            .scope = {},
                                             .reason = "rejected by its server, message " + id.text(),
                                             .reply = said,
                                             .who = "queue-manager",

@@ -63,7 +63,9 @@ void SystemEvents::suppression(Change change, std::span<const decide::Suppressio
         journal_.add(change == Change::set ? EventType::suppression_added : EventType::suppression_removed,
                      [&](JsonObject& event) {
                          event.text("recipient", each.recipient);
-                         event.text("for_sender", each.sender);
+                         event.text("for_sender", each.scope.sender);
+                         event.text("for_pool", each.scope.pool);
+                         event.text("for_lane", each.scope.lane);
                          event.text("who", each.who);
                          event.text("why", each.reason, longest_text);
                          event.text("text", each.reply, longest_text);

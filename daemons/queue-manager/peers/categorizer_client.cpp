@@ -90,6 +90,8 @@ void CategorizerClient::put(spool::QueueId id, CategorizationInput subject) {
     proto::categorize::Categorize question{.request = id.value,
                                            .queue_id = id,
                                            .reverse_path = subject.reverse_path,
+                                           .pool = subject.pool,
+                                           .lane = subject.lane,
                                            .recipients = subject.open,
                                            .reused_file =
                                                deps_.files.where(id, spool::Location::incoming).reused.value};

@@ -7,7 +7,8 @@ namespace queue_manager {
 void RouteQuery::ask(const std::string& address, const std::string& pool, Done done) {
     const auto number = ++last_;
     const auto at = questions_.emplace(number, Question{{}, address, pool, {}, std::move(done)}).first;
-    if (!backends_.categorizer({number, spool::QueueId{1}, "", {{0, address}}}))
+    if (!backends_.categorizer(
+            {.request = number, .queue_id = spool::QueueId{1}, .pool = pool, .recipients = {{0, address}}}))
         finish(at, "the categorizer is not running right now: try again");
 }
 

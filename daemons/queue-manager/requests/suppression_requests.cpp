@@ -24,7 +24,9 @@ constexpr std::size_t walked_at_once = 500, most_at_once = 1000;
 
 json entry_json(const Suppression& entry) {
     return {{"recipient", entry.recipient},
-            {"sender", entry.sender},
+            {"sender", entry.scope.sender},
+            {"pool", entry.scope.pool},
+            {"lane", entry.scope.lane},
             {"reason", entry.reason},
             {"reply", entry.reply},
             {"added_by", entry.who},
@@ -46,13 +48,14 @@ std::expected<Suppressions::Entries, std::string> entries_of(const json& body, s
     for (const auto& each : *list) {
         auto recipient = decide::suppression_recipient(each.value("recipient", ""), common::name_folding());
         if (!recipient) return std::unexpected(recipient.error());
-        auto sender = decide::suppression_sender(each.value("sender", ""), common::name_folding());
-        if (!sender) return std::unexpected(fmt::format("the sender's domain: {}", sender.error()));
-        if (decide::suppression_key(*recipient, *sender).size() > store::longest_key)
+        auto scope = decide::suppression_scope(
+            {each.value("sender", ""), each.value("pool", ""), each.value("lane", "")}, common::name_folding());
+        if (!scope) return std::unexpected(scope.error());
+        if (decide::suppression_key(*recipient, *scope).size() > store::longest_key)
             return std::unexpected(fmt::format("\"{}\" is too long", *recipient));
         const std::int64_t expires = each.value("expires", std::int64_t{0});
         out.push_back({.recipient = std::move(*recipient),
-                       .sender = std::move(*sender),
+                       .scope = *std::move(scope),
                        .reason = one_line(each, "reason"),
                        .reply = one_line(each, "reply"),
                        .who = "",
@@ -94,7 +97,7 @@ void SuppressionRequests::change(const Request& request, const json& body, Suppr
                                        code::failed);
             if (!dry && count == 1 && (put || counts->made > 0))
                 deps_.log.info("suppression: {}{}{} {} by {}{}{}", first.recipient,
-                               first.sender.empty() ? "" : " for mail from ", first.sender,
+                               first.scope == decide::SuppressionScope{} ? "" : " for ", scope_text(first.scope),
                                put ? "added to the list" : "removed from the list", who,
                                first.reason.empty() ? "" : ": ", first.reason);
             else if (!dry && (put || counts->made > 0))
@@ -203,10 +206,11 @@ void SuppressionRequests::go_on(const std::shared_ptr<Walk>& walk) {
 }
 
 void SuppressionRequests::check(const Request& request, const json& body) {
-    std::string address, sender;
+    std::string address;
+    decide::SuppressionSubject message;
     try {
         address = body.value("address", "");
-        sender = body.value("sender", "");
+        message = {body.value("sender", ""), body.value("pool", ""), body.value("lane", "")};
     } catch (const json::exception&) {
         return replies_.refuse(request, "a field of the request has the wrong type", code::bad_request);
     }
@@ -215,10 +219,10 @@ void SuppressionRequests::check(const Request& request, const json& body) {
     if (address.find('@') == address.npos) address = "*@" + address; // any recipient there
     if (address.starts_with('@')) address = "*" + address;
     const bool own = is_own_postmaster(address, deps_.config);
-    deps_.suppressions.look([this, request, address, sender, own,
+    deps_.suppressions.look([this, request, address, message, own,
                              now = common::Loop::now().wall](const common::SuppressionList* list) {
         auto found =
-            list ? list->find(address, sender, now)
+            list ? list->find(address, message, now)
                  : spool::Result<std::optional<Suppression>>(std::unexpected(spool::Error{EIO, "it cannot be opened"}));
         deps_.pool.complete([this, request, own, found = std::move(found)] {
             if (!found)

@@ -44,7 +44,7 @@ Result<Suppressions::ChangeCounts> execute(SuppressionList& list, Suppressions::
     if (order.keeps_manual || order.dry_run) {
         Suppressions::Entries kept;
         for (auto& each : order.entries) {
-            const auto there = TRY(list.entry(each.recipient, each.sender, now));
+            const auto there = TRY(list.entry(each.recipient, each.scope, now));
             if (order.keeps_manual && there && !there->automatic) continue;
             if (order.dry_run) ++((order.doing == Operation::put) == !there ? counts.made : counts.other);
             kept.push_back(std::move(each));

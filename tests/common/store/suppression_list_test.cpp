@@ -12,16 +12,16 @@ namespace {
 const smtp::WallTime now{1'795'305'600s};
 
 Suppression entry(std::string recipient, std::string sender = "", smtp::WallTime expires = {}) {
-    return {std::move(recipient), std::move(sender), "why", "550 5.1.1 No", "root", true, now, expires};
+    return {std::move(recipient), {std::move(sender), "", ""}, "why", "550 5.1.1 No", "root", true, now, expires};
 }
 
 struct Listed {
     MemoryStore* memory = new MemoryStore;
     SuppressionList list{std::unique_ptr<store::Store>(memory)};
-    std::string covering(std::string_view address, std::string_view from, smtp::WallTime at = now) {
-        const auto found = list.find(address, from, at);
+    std::string covering(std::string_view address, std::string from, smtp::WallTime at = now) {
+        const auto found = list.find(address, {std::move(from), "", ""}, at);
         REQUIRE(found);
-        return *found ? (*found)->recipient + "|" + (*found)->sender : "";
+        return *found ? (*found)->recipient + "|" + (*found)->scope.sender : "";
     }
     void put(std::vector<Suppression> entries) { REQUIRE(list.put(entries, now)); }
 };
@@ -35,7 +35,7 @@ TEST_CASE("an entry comes back as it was put there") {
     CHECK(l.list.put(std::span(&one, 1), now).value() == std::vector{true});
     CHECK(l.list.put(std::span(&one, 1), now).value() == std::vector{false});
     CHECK_FALSE(l.list.empty(now).value());
-    CHECK(l.list.entry("ann@example.org", "news.example", now).value() == one);
+    CHECK(l.list.entry("ann@example.org", {"news.example", "", ""}, now).value() == one);
     CHECK(l.list.erase(std::span(&one, 1), now).value() == std::vector{true});
     CHECK(l.list.erase(std::span(&one, 1), now).value() == std::vector{false});
     CHECK(l.list.empty(now).value());
@@ -58,6 +58,22 @@ TEST_CASE("which entry covers a recipient") {
                      "cher.example",
                      "x@y.example") == "j\xc3\xb6rg@xn--bcher-kva.example|");
     CHECK(l.covering("postmaster", "x@y.example") == "");
+}
+
+TEST_CASE("an entry for mail of a pool or in a lane") {
+    Listed l;
+    auto of_pool = entry("ann@example.org"), in_lane = entry("@whole.example");
+    of_pool.scope.pool = "vip";
+    in_lane.scope.lane = "bulk";
+    l.put({of_pool, in_lane});
+    const auto covered = [&](std::string_view address, const decide::SuppressionSubject& message) {
+        return l.list.find(address, message, now).value().has_value();
+    };
+    CHECK(covered("ann@example.org", {"x@y.example", "vip", "normal"}));
+    CHECK_FALSE(covered("ann@example.org", {"x@y.example", "", "bulk"}));
+    CHECK(covered("bob@whole.example", {"x@y.example", "vip", "bulk"}));
+    CHECK_FALSE(covered("bob@whole.example", {"x@y.example", "vip", ""}));
+    CHECK(l.list.entry("ann@example.org", {"", "vip", ""}, now).value() == of_pool);
 }
 
 TEST_CASE("an entry ends") {
@@ -88,9 +104,9 @@ TEST_CASE("long texts are cut; a store that cannot be read says so") {
     auto one = entry("ann@example.org");
     one.reply = std::string(5000, 'x');
     l.put({one});
-    CHECK((*l.list.find("ann@example.org", "", now))->reply.size() == SuppressionList::longest_text);
+    CHECK((*l.list.find("ann@example.org", {}, now))->reply.size() == SuppressionList::longest_text);
     l.memory->broken = spool::Error{EUCLEAN, "damaged"};
-    CHECK(l.list.find("ann@example.org", "", now).error().what == "damaged");
+    CHECK(l.list.find("ann@example.org", {}, now).error().what == "damaged");
     CHECK_FALSE(l.list.empty(now));
 }
 

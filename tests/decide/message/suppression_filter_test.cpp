@@ -11,7 +11,7 @@ const smtp::WallTime now{1'795'305'600s};
 Suppression entry() {
     Suppression out;
     out.recipient = "ann@example.org";
-    out.sender = "news.example";
+    out.scope.sender = "news.example";
     out.reason = "Asked for it";
     out.reply = "550 5.1.1 No such user";
     out.who = "root";
@@ -38,6 +38,12 @@ TEST_CASE("words that must all hold; of one key, any") {
     CHECK_FALSE(matches({"domain=example.org", "who=ann"}));
     CHECK(matches({"sender=news.example"}));
     CHECK_FALSE(matches({"sender="}));
+    CHECK_FALSE(matches({"pool=news"}));
+    auto of_pool = entry();
+    of_pool.scope = {.sender = "", .pool = "News", .lane = ""};
+    CHECK(matches({"pool=news"}, of_pool));
+    CHECK(matches({"sender="}, of_pool));
+    CHECK_FALSE(matches({"lane=bulk"}, of_pool));
     CHECK(matches({"reason=asked"}));
     CHECK(matches({"reason=no such"}));
     CHECK(matches({"kind=automatic"}));

@@ -39,24 +39,37 @@ TEST_CASE("a recipient has one form however it is written") {
         CAPTURE(written);
         CHECK(recipient(written) == form);
     }
-    CHECK(suppression_sender("@News.example", folding).value() == "news.example");
-    CHECK(suppression_sender("", folding).value().empty());
-    CHECK_FALSE(suppression_sender("ann@news.example", folding));
+    CHECK(suppression_scope({.sender = "@News.example", .pool = "", .lane = ""}, folding)->sender == "news.example");
+    CHECK(suppression_scope({}, folding).value() == SuppressionScope{});
+    CHECK(suppression_scope({.sender = "", .pool = "News", .lane = ""}, folding)->pool == "News");
+    CHECK(suppression_scope({.sender = "", .pool = "", .lane = "bulk"}, folding)->lane == "bulk");
+    for (const SuppressionScope& wrong :
+         {SuppressionScope{"ann@news.example", "", ""}, SuppressionScope{"", "two words", ""},
+          SuppressionScope{"", std::string(64, 'p'), ""}, SuppressionScope{"", "", "slow"},
+          SuppressionScope{"news.example", "news", ""}, SuppressionScope{"", "news", "bulk"}})
+        CHECK_FALSE(suppression_scope(wrong, folding));
 }
 
 TEST_CASE("where it is looked up: the sender's before all's, the address before its domain") {
-    const auto key = [](std::string_view r, std::string_view s) { return suppression_key(r, s); };
-    CHECK(suppression_keys("Ann@Example.org", "bob@News.example", folding) ==
-          std::vector{key("ann@example.org", "news.example"), key("@example.org", "news.example"),
-                      key("ann@example.org", ""), key("@example.org", "")});
-    CHECK(suppression_keys("ann@example.org", "", folding) ==
-          std::vector{key("ann@example.org", ""), key("@example.org", "")});
-    CHECK(suppression_keys("postmaster", "bob@news.example", folding).empty());
-    const auto both = key("ann@example.org", "news.example");
-    const auto place = parse_suppression_key(both);
-    REQUIRE(place);
-    CHECK(place->recipient == "ann@example.org");
-    CHECK(place->sender == "news.example");
+    const SuppressionScope news{"news.example", "", ""}, vip{"", "vip", ""}, bulk{"", "", "bulk"}, all;
+    const auto key = [](std::string_view r, const SuppressionScope& s) { return suppression_key(r, s); };
+    CHECK(suppression_keys("Ann@Example.org", {"bob@News.example", "", ""}, folding) ==
+          std::vector{key("ann@example.org", news), key("@example.org", news), key("ann@example.org", all),
+                      key("@example.org", all)});
+    CHECK(suppression_keys("Ann@Example.org", {"bob@news.example", "vip", "bulk"}, folding) ==
+          std::vector{key("ann@example.org", news), key("@example.org", news), key("ann@example.org", vip),
+                      key("@example.org", vip), key("ann@example.org", bulk), key("@example.org", bulk),
+                      key("ann@example.org", all), key("@example.org", all)});
+    CHECK(suppression_keys("ann@example.org", {}, folding) ==
+          std::vector{key("ann@example.org", all), key("@example.org", all)});
+    CHECK(suppression_keys("postmaster", {"bob@news.example", "vip", "bulk"}, folding).empty());
+    for (const auto& scope : {news, vip, bulk, all}) {
+        const auto both = key("ann@example.org", scope);
+        const auto place = parse_suppression_key(both);
+        REQUIRE(place);
+        CHECK(place->recipient == "ann@example.org");
+        CHECK(place->scope == scope);
+    }
     CHECK_FALSE(parse_suppression_key("ann@example.org"));
 }
 

@@ -22,9 +22,9 @@ TEST_CASE("plain lines, comments, paths, a byte order mark") {
     CHECK(all({"\xef\xbb\xbf"
                "ann@example.org",
                "", "# no", "  <bob@example.org>\r", "example.net"}) ==
-          std::vector<SuppressionLine>{{.recipient = "ann@example.org", .sender = "", .reason = "", .reply = ""},
-                                       {.recipient = "bob@example.org", .sender = "", .reason = "", .reply = ""},
-                                       {.recipient = "example.net", .sender = "", .reason = "", .reply = ""}});
+          std::vector<SuppressionLine>{{.recipient = "ann@example.org", .scope = {}, .reason = "", .reply = ""},
+                                       {.recipient = "bob@example.org", .scope = {}, .reason = "", .reply = ""},
+                                       {.recipient = "example.net", .scope = {}, .reason = "", .reply = ""}});
 }
 
 TEST_CASE("exports of others: the line of names says where everything is") {
@@ -52,7 +52,8 @@ TEST_CASE("our own listing comes in again") {
     const auto found = all(
         {R"({"recipient":"ann@example.org","sender":"news.example","reason":"r","reply":"550","expires":1800000000})"});
     REQUIRE(found.size() == 1);
-    CHECK(found[0] == SuppressionLine{"ann@example.org", "news.example", "r", "550", 1800000000});
+    CHECK(all({R"({"recipient":"ann@example.org","sender":"","pool":"news","lane":""})"})[0].scope.pool == "news");
+    CHECK(found[0] == SuppressionLine{"ann@example.org", {"news.example", "", ""}, "r", "550", 1800000000});
 }
 
 TEST_CASE("what is wrong with a line") {

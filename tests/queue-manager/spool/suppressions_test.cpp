@@ -58,7 +58,7 @@ struct Keeper {
         std::string out;
         list.look([&](const common::SuppressionList* found) {
             REQUIRE(found);
-            const auto its = found->find(address, "", common::Loop::now().wall);
+            const auto its = found->find(address, {}, common::Loop::now().wall);
             REQUIRE(its);
             if (*its) out = (*its)->who;
         });
