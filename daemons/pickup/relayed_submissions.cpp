@@ -5,13 +5,13 @@
 
 namespace pickup {
 
-using namespace proto::relayed_submission;
+namespace relayed = proto::relayed_submission;
 namespace submit = proto::submit;
 
 class RelayedSubmissions::Client {
 public:
     Client(RelayedSubmissions& owner, std::unique_ptr<Channel> channel) : owner_(owner), channel_(std::move(channel)) {
-        channel_->set_callbacks({[this](Message&& message) { take(std::move(message)); },
+        channel_->set_callbacks({[this](relayed::Message&& message) { take(std::move(message)); },
                                  [this](const std::string&) { owner_.gone(*this); }});
     }
     ~Client() {
@@ -21,9 +21,9 @@ public:
     bool open() const { return submission_ && submission_->ended(); }
 
 private:
-    void take(Message&& message) {
-        if (auto* source = std::get_if<Source>(&message)) return begin(std::move(*source));
-        if (std::holds_alternative<Outcome>(message)) return channel_->fail("an outcome instead of a message");
+    void take(relayed::Message&& message) {
+        if (auto* source = std::get_if<relayed::Source>(&message)) return begin(std::move(*source));
+        if (std::holds_alternative<relayed::Outcome>(message)) return channel_->fail("an outcome instead of a message");
         if (!submission_) return; // the rest of a refused one
         std::visit(
             [this](auto&& part) {
@@ -36,7 +36,7 @@ private:
         submission_->on_resume([this] { channel_->resume_reading(); });
     }
 
-    void begin(Source source) {
+    void begin(relayed::Source source) {
         if (submission_) return channel_->fail("a message within another one");
         submission_ = Submission::create(
             owner_.context_, ::geteuid(), [this](const submit::Answer& answer) { report(answer); },
@@ -46,13 +46,13 @@ private:
 
     void report(const submit::Answer& answer) {
         const auto submission = std::exchange(submission_, nullptr);
-        Outcome outcome{.status = answer.status,
-                        .queue_id = answer.queue_id,
-                        .message_id = submission->message_id(),
-                        .text = answer.status == 0 ? std::string() : answer.text,
-                        .cause = submission->cause(),
-                        .duplicate = submission->duplicate(),
-                        .suppressed = {}};
+        relayed::Outcome outcome{.status = answer.status,
+                                 .queue_id = answer.queue_id,
+                                 .message_id = submission->message_id(),
+                                 .text = answer.status == 0 ? std::string() : answer.text,
+                                 .cause = submission->cause(),
+                                 .duplicate = submission->duplicate(),
+                                 .suppressed = {}};
         for (const auto& each : submission->left_out()) outcome.suppressed.push_back({each.address, each.reason});
         if (channel_->send(outcome) != ipc::SendResult::too_long) return;
         outcome.suppressed.clear();
@@ -67,7 +67,7 @@ private:
 
 RelayedSubmissions::RelayedSubmissions(SubmissionContext& context, common::Fd fd, ipc::ExpectedTokens expected)
     : context_(context), listener_(context.loop, context.log, std::move(fd), std::move(expected)) {
-    listener_.serve<Message>(conversation, {proto::Role::http}, [this](ipc::Peer, auto channel) {
+    listener_.serve<relayed::Message>(relayed::conversation, {proto::Role::http}, [this](ipc::Peer, auto channel) {
         clients_.push_back(std::make_unique<Client>(*this, std::move(channel)));
     });
 }

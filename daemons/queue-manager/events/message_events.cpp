@@ -140,6 +140,7 @@ void MessageEvents::found(QueueId id, spool::Location location, const spool::Mes
 void MessageEvents::record_what_was_lost(QueueId id, spool::Location location, const spool::MessageState& state,
                                          std::uint64_t size) {
     const auto& tail = journal_.tail();
+    if (tail.finished.contains(id)) return; // only its file's removal was lost
     const bool recent = location == spool::Location::incoming || tail.covers(spool::time_of(id));
     const bool again = recent && !tail.accepted.contains(id);
     if (again) accepted(id, state, size, true);

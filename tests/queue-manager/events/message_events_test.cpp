@@ -266,6 +266,23 @@ TEST_CASE("an acceptance that a power cut took is told again, wherever the messa
     CHECK(lines[2].at("again") == true);
 }
 
+TEST_CASE("a message that the journal has as finished, and whose file a crash has left, is not accepted again") {
+    EventBench b([](auto& disk) {
+        EventBench before;
+        before.events.found_finished(just_accepted(), spool::Location::messages, message(), 100);
+        before.recorded();
+        for (const auto& path : before.disk.paths()) disk.set_contents(path, before.disk.contents(path));
+    });
+    b.events.found(just_accepted(), spool::Location::incoming, message(), 1);
+    auto done = report();
+    done.queue_id = just_accepted();
+    b.events.ended(done);
+    b.events.finished(just_accepted(), spool::Location::incoming, &done, [](auto) {});
+    const auto lines = b.recorded();
+    CHECK(std::ranges::count(lines, "message.finished", [](auto& each) { return each.at("type"); }) == 1);
+    CHECK_MESSAGE(types(lines).find("message.accepted") == std::string::npos, types(lines));
+}
+
 TEST_CASE("ends of every kind that a power cut took are told again") {
     EventBench b(leave_a_beginning);
     auto state = message();
