@@ -19,18 +19,19 @@ class QueueClient::Connection {
 public:
     explicit Connection(QueueClient& owner)
         : owner_(owner),
-          patience_(owner.deadlines_, [this] { give_up(unavailable("The queue-manager does not answer.")); }),
-          connector_(
-              owner.context_.loop, owner.context_.log, owner.context_.run_directory + "/private/queue-manager",
-              control::conversation, owner.context_.identity,
-              {.on_message = [this](control::Message&& message) { take(std::move(message)); },
-               .on_up = [this] { owner_.jobs_.assign(); },
-               .on_down =
-                   [this](const std::string&) {
-                       if (auto why = std::exchange(failure_, {})) return end(std::move(*why));
-                       end(unavailable("The queue-manager ended before it had answered: it may have carried out the "
-                                       "request, completely or in part."));
-                   }}) {}
+          patience_(owner.deadlines_, [this] { give_up(unavailable(owner_.server_.name + " does not answer.")); }),
+          connector_(owner.context_.loop, owner.context_.log,
+                     owner.context_.run_directory + "/private/" + owner.server_.socket, control::conversation,
+                     owner.context_.identity,
+                     {.on_message = [this](control::Message&& message) { take(std::move(message)); },
+                      .on_up = [this] { owner_.jobs_.assign(); },
+                      .on_down =
+                          [this](const std::string&) {
+                              if (auto why = std::exchange(failure_, {})) return end(std::move(*why));
+                              end(unavailable(owner_.server_.name +
+                                              " ended before it had answered: it may have carried out "
+                                              "the request, completely or in part."));
+                          }}) {}
     Connection(const Connection&) = delete;
     bool usable() const { return connector_.up() && !job_; }
     bool busy() const { return job_.has_value(); }
@@ -44,7 +45,7 @@ public:
         const auto sent =
             connector_.send(control::Request{job_->principal.uid, job_->principal.name, std::move(job_->body)});
         if (sent == ipc::SendResult::too_long) end(Failure{"bad-request", "The request is too long."});
-        if (sent == ipc::SendResult::not_open) end(unavailable("The queue-manager is not running."));
+        if (sent == ipc::SendResult::not_open) end(unavailable(owner_.server_.name + " is not running."));
     }
 
 private:
@@ -104,12 +105,12 @@ private:
     ipc::Connector<control::Message> connector_;
 };
 
-QueueClient::QueueClient(common::DaemonContext& context)
-    : context_(context), deadlines_(context.loop),
+QueueClient::QueueClient(common::DaemonContext& context, Server server)
+    : context_(context), server_(std::move(server)), deadlines_(context.loop),
       jobs_(
           context.loop, {.connections = most_connections, .waiting = most_waiting, .wait = 5s},
           [this] { return std::make_unique<Connection>(*this); },
-          [this](Job& job) { finish(job, {{}, unavailable("The queue-manager is not running, or too busy.")}); }) {}
+          [this](Job& job) { finish(job, {{}, unavailable(server_.name + " is not running, or too busy.")}); }) {}
 
 QueueClient::~QueueClient() = default;
 
