@@ -25,6 +25,8 @@ public:
     Request& request() { return request_; }
     bool gone() const { return gone_; }
     // Called once, if the client goes before it has the whole answer, or has not asked for the stream itself (HEAD).
+    // Only a handler that sets this before it returns learns at once that the client has gone: one that has ended its
+    // sending side has gone, too. Others learn when they answer.
     void on_gone(std::function<void()> callback) { left_ = std::move(callback); }
     // Called each time all that was written to a stream has been taken.
     void on_drained(std::function<void()> callback) { drained_ = std::move(callback); }
@@ -46,6 +48,7 @@ public:
     // Of a stream, what is to be sent next; at most `size` bytes.
     std::size_t take(char* into, std::size_t size);
     void leave(bool complete);
+    bool wants_to_know() const { return static_cast<bool>(left_); }
     bool wants_drained() const { return static_cast<bool>(drained_); }
     void drained() const {
         if (!gone_ && !ended_) drained_();

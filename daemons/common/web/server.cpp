@@ -85,6 +85,7 @@ struct Server::Daemon {
         std::shared_ptr<Exchange> exchange;
         std::optional<Response> rejection; // after a delay
         std::optional<common::Deadline> delay;
+        common::Handle<uv_poll_t> hangup; // while somebody wants to know whether the client is still there
     };
 
     Daemon(common::Loop& loop, Handler& handler, BodyMemory& memory, const ServerLimits& limits)
@@ -236,6 +237,7 @@ struct Server::Daemon {
                                                                   std::to_string(request.limit) +
                                                                   " bytes, which is the limit here"));
         if (!request.asked) return ask(request, handle);
+        if (request.exchange->gone()) return MHD_NO;
         if (request.exchange->answered()) return answer(request, handle);
         suspend(request); // resumed for another reason
         return MHD_YES;
@@ -248,10 +250,27 @@ struct Server::Daemon {
             std::move(request.request),
             Exchange::Wakers{[this, &request] { wake(request); }, [handle] { connection_of(handle).cut(); }});
         suspend(request);
-        loop.defer([this, alive = std::weak_ptr(life), exchange = request.exchange] {
-            if (!alive.expired() && !exchange->gone()) handler.handle(exchange);
+        loop.defer([this, alive = std::weak_ptr(life), exchange = request.exchange, &request] {
+            if (alive.expired() || exchange->gone()) return;
+            handler.handle(exchange);
+            if (!alive.expired() && !exchange->gone() && exchange->wants_to_know()) watch(request);
         });
         return MHD_YES;
+    }
+
+    // The library does not look at a connection that is suspended.
+    void watch(Pending& request) {
+        request.hangup = common::make_poll(loop.uv(), &request, connection_of(request.connection).socket);
+        if (!request.hangup) return;
+        uv_poll_start(request.hangup.get(), UV_DISCONNECT, [](uv_poll_t* poll, int, int) {
+            if (auto* gone = common::owner_of<Pending>(poll)) gone->daemon->client_left(*gone);
+        });
+    }
+    void client_left(Pending& request) {
+        request.hangup.reset();
+        request.exchange->leave(false);
+        connection_of(request.connection).cut();
+        wake(request);
     }
 
     MHD_Result answer(Pending& request, MHD_Connection* handle) {
@@ -270,6 +289,7 @@ struct Server::Daemon {
                 one.daemon->tell_drained(one.exchange);
                 return static_cast<ssize_t>(n);
             }
+            if (one.exchange->gone()) return MHD_CONTENT_READER_END_WITH_ERROR;
             if (one.exchange->ended()) return MHD_CONTENT_READER_END_OF_STREAM;
             suspend(one);
             return 0;
