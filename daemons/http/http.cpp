@@ -1,6 +1,5 @@
 #include "daemons/http/http.h"
 #include "daemons/common/config/config.h"
-#include "daemons/http/endpoints/content.h"
 #include "daemons/http/endpoints/description.h"
 #include "daemons/http/endpoints/events.h"
 #include "daemons/http/endpoints/health.h"
@@ -14,6 +13,8 @@
 #include "daemons/http/integration/metrics.h"
 #include "daemons/http/integration/outbox.h"
 #include "daemons/http/requests/media_type.h"
+#include "daemons/http/streams/content.h"
+#include "daemons/http/streams/try.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -66,6 +67,7 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     add_history(router_, services_);
     add_events(router_, services_);
     add_suppressions(router_, services_);
+    add_try(router_, services_);
     add_outbox(router_, services_);
     add_hooks(router_, services_);
     add_metrics(router_, services_);
@@ -168,6 +170,8 @@ web::Response Http::reject(unsigned status, std::string_view why) {
 void Http::stop(smtp::Duration, std::function<void()> done) {
     stopped_ = std::move(done);
     for (auto& [address, server] : servers_) server->close();
+    services_.stopping = true;
+    queue_.cancel_unwanted();
     check_stopped();
 }
 

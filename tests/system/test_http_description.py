@@ -95,7 +95,7 @@ def test_answers_of_a_system_with_something_of_everything(mta, api):
     values = {"/v1/links/{name}": link, "/v1/queues/{name}": queue, "/v1/suppressions/{address}": "gone@remote.example",
               "/v1/messages/{id}/events": finished}
     for path in api.description().document["paths"]:
-        if path in ("/v1/events", "/v1/operations") or path.startswith("/v1/hooks/"):
+        if path in ("/v1/events", "/v1/operations", "/v1/try") or path.startswith("/v1/hooks/"):
             continue
         target = re.sub(r"\{\w+\}", lambda _: values.get(path, waiting).replace("[", "%5B").replace("]", "%5D"), path)
         target += {"/v1/history": "?filter=type%3Dmessage.accepted&events=true", "/v1/history/summary": "?by=type"}.get(path, "")
@@ -107,6 +107,7 @@ def test_answers_of_a_system_with_something_of_everything(mta, api):
     wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["next"] > 0, 20, "the hook to be read")
     for what, body in (("pause", None), ("resume", None), ("replay", {"start_at": 1}), ("test", None)):
         assert api.request("POST", f"/v1/hooks/shop/{what}", body).status == 200, what
+    assert api.request("POST", "/v1/try", {"address": "ann@remote.example"}).type == "application/x-ndjson"
     assert api.request("DELETE", f"/v1/outbox/{send('ann@remote.example')}").status == 200
     api.request("DELETE", f"/v1/messages/{waiting}")
     assert api.request("DELETE", "/v1/suppressions/gone@remote.example").status == 200

@@ -85,7 +85,7 @@ struct Server::Daemon {
         std::shared_ptr<Exchange> exchange;
         std::optional<Response> rejection; // after a delay
         std::optional<common::Deadline> delay;
-        common::Handle<uv_poll_t> hangup; // while somebody wants to know whether the client is still there
+        common::Handle<uv_poll_t> hangup; // while a handler wants to know whether the client is still there
     };
 
     Daemon(common::Loop& loop, Handler& handler, BodyMemory& memory, const ServerLimits& limits)
@@ -258,7 +258,7 @@ struct Server::Daemon {
         return MHD_YES;
     }
 
-    // The library does not look at a connection that is suspended.
+    // The library does not see the end of a connection that is suspended.
     void watch(Pending& request) {
         request.hangup = common::make_poll(loop.uv(), &request, connection_of(request.connection).socket);
         if (!request.hangup) return;

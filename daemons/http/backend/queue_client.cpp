@@ -48,6 +48,13 @@ public:
         if (sent == ipc::SendResult::not_open) end(unavailable(owner_.server_.name + " is not running."));
     }
 
+    // True: it is cancelled.
+    bool cancel_if_unwanted() {
+        const bool unwanted = job_ && !failure_ && job_->unwanted && job_->unwanted();
+        if (unwanted) give_up(unavailable("The request was cancelled."));
+        return unwanted;
+    }
+
 private:
     void wait() { patience_.set(common::Loop::now().monotonic + job_->within); }
 
@@ -55,6 +62,7 @@ private:
         auto* piece = std::get_if<control::Lines>(&message);
         if (failure_) return;
         if (!piece || !job_) return connector_.fail("an answer that was not asked for");
+        if (cancel_if_unwanted()) return;
         wait();
         text_ += piece->text;
         size_ += piece->text.size();
@@ -114,7 +122,8 @@ QueueClient::QueueClient(common::DaemonContext& context, Server server)
 
 QueueClient::~QueueClient() = default;
 
-void QueueClient::ask(const Principal& principal, json request, Done done, OnLine on_line, smtp::Duration within) {
+void QueueClient::ask(const Principal& principal, json request, Done done, OnLine on_line, smtp::Duration within,
+                      Unwanted unwanted) {
     request["version"] = ipc::json_version;
     ++open_;
     Job job{.body = request.dump(-1, ' ', false, json::error_handler_t::replace),
@@ -122,6 +131,7 @@ void QueueClient::ask(const Principal& principal, json request, Done done, OnLin
             .done = std::move(done),
             .on_line = std::move(on_line),
             .within = within,
+            .unwanted = std::move(unwanted),
             .asked = common::Loop::now().monotonic};
     const auto refuse = [&](Failure why) {
         context_.loop.defer([this, job = std::make_shared<Job>(std::move(job)), why = std::move(why)]() mutable {
@@ -131,6 +141,10 @@ void QueueClient::ask(const Principal& principal, json request, Done done, OnLin
     if (job.body.size() > control::longest_request) return refuse({"bad-request", "The request is too long."});
     if (jobs_.full()) return refuse(unavailable("Too many requests are being answered."));
     jobs_.add(std::move(job));
+}
+
+void QueueClient::cancel_unwanted() {
+    jobs_.for_each([](Connection& each) { each.cancel_if_unwanted(); });
 }
 
 void QueueClient::finish(Job& job, Answer answer) {

@@ -40,10 +40,14 @@ public:
     QueueClient(const QueueClient&) = delete;
     QueueClient& operator=(const QueueClient&) = delete;
 
+    using Unwanted = std::function<bool()>;
+
     // `done` is called once, later, unless this is destroyed before. With `on_line` the lines go there instead of into
-    // the answer.
+    // the answer. `unwanted` is asked before each part of an answer: true: the request is cancelled.
     void ask(const Principal& principal, nlohmann::json request, Done done, OnLine on_line = {},
-             smtp::Duration within = patience);
+             smtp::Duration within = patience, Unwanted unwanted = {});
+    // Now, without waiting for the next part of their answers.
+    void cancel_unwanted();
     std::size_t open() const { return open_; }
 
 private:
@@ -53,6 +57,7 @@ private:
         Done done;
         OnLine on_line;
         smtp::Duration within;
+        Unwanted unwanted;
         smtp::Monotonic asked;
     };
     class Connection;

@@ -27,6 +27,7 @@ struct Services {
     std::uint32_t recipients = 0;   // submit.recipients
     std::uint32_t followers = 0;    // http.followers
     bool content = false;           // http.content
+    bool stopping = false;          // nothing may take long from now on
     bool has_metrics = false;       // there is a metrics process
 };
 

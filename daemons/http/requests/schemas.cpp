@@ -320,6 +320,18 @@ json order_result() {
                    object({{"has_mail", flag()}, {"paused_by", text()}})});
 }
 
+json trial_step() {
+    return object({{"at_us", described(number(), "Microseconds since it was asked for.")},
+                   {"step", text()},
+                   {"finding", one_of({"good", "notice", "temporary", "permanent"})},
+                   {"host", text()},
+                   {"recipient", text()},
+                   {"code", number()},
+                   {"status", text()},
+                   {"text", text()},
+                   {"advice", text()}});
+}
+
 json suppression() {
     return object({{"recipient", text()},
                    {"sender", text()},
@@ -377,6 +389,12 @@ json schemas() {
     put(out, schema::suppressions, page("suppressions", named("Suppression")));
     put(out, schema::suppressed, object({{"added", number()}, {"replaced", number()}, {"dry_run", flag()}}));
     put(out, schema::allowed, object({{"removed", number()}, {"not_found", number()}, {"dry_run", flag()}}));
+    put(out, schema::trial,
+        object({{"address", text()}}, {{"from", text()},
+                                       {"host", described(text(), "In place of the route's.")},
+                                       {"every_host", flag()},
+                                       {"dialogue", flag()}}));
+    put(out, schema::trial_step, trial_step());
     add_integration_schemas(out);
     put(out, schema::description, of_type("object"));
     out[std::string(schema::description)]["additionalProperties"] = true;

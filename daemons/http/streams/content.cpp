@@ -1,4 +1,4 @@
-#include "daemons/http/endpoints/content.h"
+#include "daemons/http/streams/content.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/http/endpoints/answers.h"
 #include "libsmtp/text/base64.h"
