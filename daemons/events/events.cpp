@@ -52,12 +52,23 @@ void Events::reconfigure(common::DaemonConfig daemon_config) {
                .bytes = history.size};
     hooks_.reconfigure(daemon_config.config.hooks, path, daemon_config.config.smtp_client.tls_authorities,
                        daemon_config.secrets_as<proto::secrets::Hooks>());
+    serve(daemon_config);
+    if (!step_.joinable()) timer_.start(0s);
+}
+
+void Events::serve(common::DaemonConfig& daemon_config) {
     if (auto socket = daemon_config.take("hooks"); socket && !control_)
         control_ = std::make_unique<HookControl>(context_, hooks_, std::move(socket), daemon_config.operators,
                                                  [this](auto& server, const auto& request, const auto& body) {
                                                      return erasure_control_.handle(server, request, body);
                                                  });
-    if (!step_.joinable()) timer_.start(0s);
+    if (listener_) return listener_->expect(daemon_config.expected);
+    listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, daemon_config.take("events"),
+                                                daemon_config.expected);
+    listener_->serve<proto::relayed_control::Message>(proto::relayed_control::conversation, {proto::Role::http},
+                                                      [this](ipc::Peer, auto channel) {
+                                                          if (control_) control_->attach(std::move(channel));
+                                                      });
 }
 
 void Events::start_step() {

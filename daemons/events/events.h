@@ -2,6 +2,7 @@
 // at idle priority, and runs the hooks. Nothing depends on it: mail flows and is recorded whether it runs, hangs or
 // dies. Reads no mail.
 #pragma once
+#include "daemons/common/ipc/listener.h"
 #include "daemons/common/logging/problems.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/runtime/timer.h"
@@ -31,6 +32,7 @@ public:
     void update_gauges(common::Metrics& metrics) override;
 
 private:
+    void serve(common::DaemonConfig& daemon_config);
     void start_step();
     void take();
     void log(const KeeperReport& report);
@@ -43,7 +45,8 @@ private:
     Hooks hooks_;
     std::shared_ptr<Erasures> erasures_; // of the journal in path_
     ErasureControl erasure_control_;
-    std::unique_ptr<HookControl> control_; // null before the first configuration
+    std::unique_ptr<HookControl> control_;    // null before the first configuration
+    std::unique_ptr<ipc::Listener> listener_; // of http; null likewise
     std::string path_;
     KeepLimits limits_;
     std::shared_ptr<JournalKeeper> keeper_; // null: no journal yet

@@ -36,8 +36,9 @@ Denial unauthorized() {
 
 } // namespace
 
-Gate::Gate(common::Log& log, const std::string& directory, ReportProblem report_problem)
-    : log_(log), report_problem_(std::move(report_problem)), file_(directory + "/" + std::string(tokens::file_name)) {}
+Gate::Gate(common::Log& log, common::Metrics& metrics, const std::string& directory, ReportProblem report_problem)
+    : log_(log), metrics_(metrics), report_problem_(std::move(report_problem)),
+      file_(directory + "/" + std::string(tokens::file_name)) {}
 
 // Tokens that cannot be read are not replaced: an error in the file changes nothing.
 void Gate::refresh(smtp::Now now) {
@@ -126,11 +127,13 @@ std::expected<const Token*, Denial> Gate::check_token(const web::Request& reques
 Denial Gate::failed(const web::Request& request, std::string_view why, smtp::Now now) {
     log_.warning("unknown[{}]: HTTP token authentication failed: {}", request.client.text(), why);
     if (can_be_locked_out(request.client) &&
-        failed_tokens_.record(*request.client.address, failure_limits_, now.monotonic))
+        failed_tokens_.record(*request.client.address, failure_limits_, now.monotonic)) {
+        metrics_.count(common::MetricId::http_lockouts);
         log_.warning("network {} is locked out: {} invalid tokens within {} min (http.failures_per_network); "
                      "\"postrider reload\" lifts it",
                      FailedTokens::network_of(*request.client.address).to_string(), failure_limits_.per_network,
                      std::chrono::ceil<std::chrono::minutes>(failure_limits_.window).count());
+    }
     return {{401, "invalid-token", "The token is not valid here."}, true};
 }
 

@@ -5,6 +5,7 @@
 #include "daemons/common/config/sections/system/http.h"
 #include "daemons/common/ipc/operators.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/runtime/watched_file.h"
 #include "daemons/common/submission/rate_limits.h"
 #include "daemons/common/tokens/token.h"
@@ -32,7 +33,7 @@ public:
     using ReportProblem = std::function<void(std::string_view)>;
 
     // `directory`: of the file of tokens.
-    Gate(common::Log& log, const std::string& directory, ReportProblem report_problem);
+    Gate(common::Log& log, common::Metrics& metrics, const std::string& directory, ReportProblem report_problem);
     // Lifts lockouts.
     void configure(common::Operators operators, HostNames names, const config::Http& settings);
 
@@ -52,6 +53,7 @@ private:
     bool can_be_locked_out(const web::Client& client) const;
 
     common::Log& log_;
+    common::Metrics& metrics_;
     ReportProblem report_problem_;
     common::WatchedFile file_;
     std::vector<tokens::Token> tokens_;

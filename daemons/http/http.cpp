@@ -9,7 +9,12 @@
 #include "daemons/http/endpoints/queue_views.h"
 #include "daemons/http/endpoints/submissions.h"
 #include "daemons/http/endpoints/suppressions.h"
+#include "daemons/http/integration/hooks.h"
+#include "daemons/http/integration/metrics.h"
+#include "daemons/http/integration/outbox.h"
 #include "daemons/http/requests/media_type.h"
+#include "daemons/http/streams/content.h"
+#include "daemons/http/streams/try.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -39,25 +44,33 @@ spool::Result<std::unique_ptr<Http>> Http::create(common::DaemonContext& context
 
 Http::Http(common::DaemonContext& context, const config::Config& config)
     : context_(context), problems_(context.report_problem), memory_(config.http.memory),
-      gate_(context.log, config::Http::directory(config.spool.directory), problems_.reporter("tokens")),
-      queue_(context), submissions_(context), journal_(context.loop, config.history.path(config.spool.directory)),
-      later_(context.loop), feed_(context.loop, config.history.path(config.spool.directory)),
-      services_{.loop = context.loop,
-                .log = context.log,
-                .queue = queue_,
-                .submissions = submissions_,
-                .journal = journal_,
-                .later = later_,
-                .feed = feed_},
+      gate_(context.log, context.metrics, config::Http::directory(config.spool.directory),
+            problems_.reporter("tokens")),
+      queue_(context), hooks_(context, {"events", "The events process"}), metrics_(context), submissions_(context),
+      journal_(context.loop, config.history.path(config.spool.directory)), later_(context.loop),
+      feed_(context.loop, config.history.path(config.spool.directory)), services_{.loop = context.loop,
+                                                                                  .log = context.log,
+                                                                                  .queue = queue_,
+                                                                                  .hooks = hooks_,
+                                                                                  .metrics = metrics_,
+                                                                                  .submissions = submissions_,
+                                                                                  .journal = journal_,
+                                                                                  .later = later_,
+                                                                                  .feed = feed_},
       stop_check_(context.loop, [this] { check_stopped(); }) {
     add_health(router_, services_);
     add_queue_views(router_, services_);
     add_messages(router_, services_);
+    add_content(router_, services_);
     add_submissions(router_, services_);
     add_operations(router_, services_);
     add_history(router_, services_);
     add_events(router_, services_);
     add_suppressions(router_, services_);
+    add_try(router_, services_);
+    add_outbox(router_, services_);
+    add_hooks(router_, services_);
+    add_metrics(router_, services_);
     add_description(router_);
 }
 
@@ -72,6 +85,8 @@ void Http::reconfigure(common::DaemonConfig daemon_config) {
     services_.message_size = config.submit.message_size;
     services_.recipients = config.submit.recipients;
     services_.followers = config.http.followers;
+    services_.content = config.http.content;
+    services_.has_metrics = config.metrics.enabled();
     serve(std::move(daemon_config.listeners), config.http);
 }
 
@@ -85,8 +100,9 @@ void Http::serve(std::vector<common::InheritedListener> handed, const config::Ht
             handed, [&](const auto& each) { return each.name == name && (name == "http" || each.address == address); });
         std::string problem = "there is no socket";
         if (socket != handed.end()) {
-            auto server = web::Server::open(context_.loop, std::move(socket->fd), *this, memory_,
-                                            {.connections = settings.connections});
+            auto server = web::Server::open(
+                context_.loop, std::move(socket->fd), *this, memory_,
+                {.connections = settings.connections, .per_client = settings.connections_per_address});
             if (server) return static_cast<void>(servers_[address] = *std::move(server));
             problem = server.error().what;
         }
@@ -154,11 +170,14 @@ web::Response Http::reject(unsigned status, std::string_view why) {
 void Http::stop(smtp::Duration, std::function<void()> done) {
     stopped_ = std::move(done);
     for (auto& [address, server] : servers_) server->close();
+    services_.stopping = true;
+    queue_.cancel_unwanted();
     check_stopped();
 }
 
 void Http::check_stopped() {
-    if (submissions_.open() > 0 || queue_.open() > 0 || journal_.open() > 0) return stop_check_.start(20ms);
+    if (submissions_.open() > 0 || queue_.open() > 0 || hooks_.open() > 0 || metrics_.open() > 0 || journal_.open() > 0)
+        return stop_check_.start(20ms);
     servers_.clear();
     if (auto done = std::exchange(stopped_, nullptr)) done();
 }

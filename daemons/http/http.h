@@ -7,6 +7,7 @@
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/web/server.h"
 #include "daemons/http/backend/journal_reader.h"
+#include "daemons/http/backend/metrics_client.h"
 #include "daemons/http/backend/queue_client.h"
 #include "daemons/http/backend/submission_client.h"
 #include "daemons/http/endpoints/services.h"
@@ -40,7 +41,8 @@ private:
     common::Problems problems_;
     web::BodyMemory memory_;
     Gate gate_;
-    QueueClient queue_;
+    QueueClient queue_, hooks_;
+    MetricsClient metrics_;
     SubmissionClient submissions_;
     JournalReader journal_;
     Later later_;

@@ -27,7 +27,10 @@ spool::Result<std::unique_ptr<Metrics>> Metrics::create(common::DaemonContext& c
 Metrics::Metrics(common::DaemonContext& context)
     : context_(context), process_(Role::metrics, context.log, context.metrics),
       collection_(context.loop, aggregator_, context.metrics, [this] { process_.measure(); }), memory_(most_memory),
-      pages_(makers(), [this](auto done) { collection_.request(std::move(done)); }) {}
+      pages_(makers(), [this](auto done) { collection_.request(std::move(done)); }),
+      text_readers_(
+          context.loop, [this](auto done) { collection_.request(std::move(done)); },
+          [this] { return prometheus_text(aggregator_, POSTRIDER_VERSION); }) {}
 
 void Metrics::reconfigure(common::DaemonConfig daemon_config) {
     aggregator_.limit_links(daemon_config.config.metrics.links, common::Loop::now().monotonic);
@@ -41,6 +44,9 @@ void Metrics::reconfigure(common::DaemonConfig daemon_config) {
             {Role::smtpd, Role::pickup, Role::categorizer, Role::router, Role::queue_manager, Role::smtp_client,
              Role::local, Role::bounce, Role::events, Role::http},
             [this](ipc::Peer peer, auto channel) { collection_.attach(peer, std::move(channel)); });
+        listener_->serve<proto::metrics_text::Message>(
+            proto::metrics_text::conversation, {Role::http},
+            [this](ipc::Peer, auto channel) { text_readers_.attach(std::move(channel)); });
     }
     serve(std::move(daemon_config.listeners), daemon_config.config.metrics);
 }

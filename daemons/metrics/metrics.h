@@ -10,6 +10,7 @@
 #include "daemons/metrics/collection.h"
 #include "daemons/metrics/health.h"
 #include "daemons/metrics/pages.h"
+#include "daemons/metrics/text_readers.h"
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,7 @@ private:
     std::unique_ptr<ipc::Listener> listener_;
     web::BodyMemory memory_;
     Pages pages_;
+    TextReaders text_readers_;
     std::map<std::string, std::unique_ptr<web::Server>> servers_; // by address
 };
 

@@ -301,24 +301,26 @@ void QueueManager::begin() {
         driver_.tell([&](auto& engine, smtp::Now now, auto& out) { engine.restore(*recalled.health, now, out); });
     recall_pauses();
     if (auto fd = take("control"))
-        control_ = std::make_unique<Control>(Control::Dependencies{.loop = context_.loop,
-                                                                   .log = log_,
-                                                                   .config = config_,
-                                                                   .driver = driver_,
-                                                                   .pool = pool_,
-                                                                   .files = files_,
-                                                                   .intake = intake_,
-                                                                   .journal = journal_,
-                                                                   .events = events_,
-                                                                   .system_events = system_events_,
-                                                                   .suppressions = suppressions_,
-                                                                   .pauses = pauses_,
-                                                                   .stops = stops_,
-                                                                   .route_query = route_query_,
-                                                                   .probes = probes_,
-                                                                   .resting = resting_,
-                                                                   .status = [this] { return queue_status(); }},
-                                             std::move(fd), operators_);
+        control_ =
+            std::make_unique<Control>(Control::Dependencies{.loop = context_.loop,
+                                                            .log = log_,
+                                                            .config = config_,
+                                                            .driver = driver_,
+                                                            .pool = pool_,
+                                                            .files = files_,
+                                                            .intake = intake_,
+                                                            .journal = journal_,
+                                                            .events = events_,
+                                                            .system_events = system_events_,
+                                                            .suppressions = suppressions_,
+                                                            .pauses = pauses_,
+                                                            .stops = stops_,
+                                                            .route_query = route_query_,
+                                                            .probes = probes_,
+                                                            .resting = resting_,
+                                                            .status = [this] { return queue_status(); },
+                                                            .http_content = [this] { return config_->http.content; }},
+                                      std::move(fd), operators_);
     handed_.clear();
     if (!recalled.first.empty())
         log_.info("spool: messages that were due next at the last stop are read first: {} messages",

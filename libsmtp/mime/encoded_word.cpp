@@ -92,16 +92,19 @@ std::string decoded_words(std::string_view value, std::size_t limit) {
     return out;
 }
 
-std::string encoded_words(std::string_view utf8) {
+std::string encoded_words(std::string_view utf8, std::size_t first) {
+    constexpr std::size_t longest = 75, frame = 12; // of one word, and of that "=?utf-8?Q??="
     std::string out, word;
+    std::size_t room = std::min(first, longest) - frame;
     const auto close = [&] {
         if (!word.empty()) out += fmt::format("{}=?utf-8?Q?{}?=", out.empty() ? "" : " ", word);
         word.clear();
+        room = longest - frame;
     };
     for (unsigned char c : utf8) {
         const bool inside = (c & 0xC0) == 0x80;
-        // 12 bytes of frame and up to 12 of one character; what is not UTF-8 is cut where it must be.
-        if (word.size() > (inside ? 60 : 51)) close();
+        // Up to 12 bytes of one character; what is not UTF-8 is cut where it must be.
+        if (!word.empty() && word.size() > room - (inside ? 3 : 12)) close();
         if ((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'))
             word.push_back(static_cast<char>(c));
         else

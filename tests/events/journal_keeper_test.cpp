@@ -132,6 +132,22 @@ TEST_CASE("an index that is damaged or of another secret is not used, and is wri
     CHECK(journal.find("r499@d2.example").second.unindexed == 0);
 }
 
+TEST_CASE("a search can be cancelled") {
+    Journal journal;
+    journal.segment(2000);
+    auto disk = *spool::RealDisk::open_at(journal.directory.path());
+    auto search = *history::HistorySearch::open(*disk, ".", journal.directory.path(), journal.next - 1);
+    const auto query = *history::HistoryQuery::parse(std::vector<std::string>{"type=message.finished"}, {});
+    int asked = 0;
+    search.cancel_if([&] { return ++asked == 2; });
+    std::size_t found = 0;
+    const auto done = search.newest_first(query, [&](const nlohmann::json&) { return ++found > 0; });
+    REQUIRE_FALSE(done);
+    CHECK(done.error().code == ECANCELED);
+    CHECK(found > 0);
+    CHECK(found < 2000);
+}
+
 TEST_CASE("old segments are removed whole, one at a time") {
     Journal journal;
     for (int i = 0; i < 4; ++i) journal.segment(100);

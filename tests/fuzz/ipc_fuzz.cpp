@@ -5,7 +5,10 @@
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/common/proto/hello.h"
+#include "daemons/common/proto/metrics_text.h"
 #include "daemons/common/proto/recipient_check.h"
+#include "daemons/common/proto/relayed_control.h"
+#include "daemons/common/proto/relayed_submission.h"
 #include "daemons/common/proto/report.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/common/proto/submission.h"
@@ -52,6 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         understand<proto::recipient_check::Message>(frame);
         understand<proto::supervision::Message>(frame);
         understand<proto::hello::Message>(frame);
+        understand<proto::metrics_text::Message>(frame);
+        understand<proto::relayed_control::Message>(frame);
+        understand<proto::relayed_submission::Message>(frame);
     }
     return 0;
 }

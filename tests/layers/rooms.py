@@ -216,14 +216,21 @@ ROOMS = {
     "daemons/events/hooks": set(),
     # compresses and indexes the journal, removes what is too old, and runs the hooks
     "daemons/events": {"daemons/events/hooks"},
+    # messages made of texts and files, in the form of RFC 5322 and MIME; pure
+    "daemons/http/compose": set(),
     # requests of the API as values: routes, JSON, submissions, errors; pure
-    "daemons/http/requests": set(),
+    "daemons/http/requests": {"daemons/http/compose"},
     # clients of the queue-manager and of pickup
     "daemons/http/backend": {"daemons/http/requests"},
     # what each path of the API does
     "daemons/http/endpoints": {"daemons/http/backend", "daemons/http/requests"},
+    # answers that are streamed as fast as a client reads, or as their parts come
+    "daemons/http/streams": {"daemons/http/endpoints", "daemons/http/requests"},
+    # what the API has for other software: hooks, metrics, EmailEngine's outbox
+    "daemons/http/integration": {"daemons/http/endpoints", "daemons/http/requests"},
     # the API over HTTP: who may come in, and who answers
-    "daemons/http": {"daemons/http/backend", "daemons/http/endpoints", "daemons/http/requests"},
+    "daemons/http": {"daemons/http/backend", "daemons/http/endpoints", "daemons/http/integration",
+        "daemons/http/requests", "daemons/http/streams"},
     # the pickup directory without mail: the form of its files, which are whole, those that failed
     "daemons/pickup/directory": set(),
     # accepts local submissions from a socket, the drop directory and the pickup directory

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.hooks import make_secret
 from harness.http_api import Api
 from harness.watch import wait_until
 
@@ -32,7 +33,7 @@ def documented():
 
 def test_it_has_every_route_and_nothing_else(mta, api):
     mta.start()
-    admin = api.allow("admin", "--scope", "read,submit,operate,remove,suppress")
+    admin = api.allow("admin", "--scope", "read,read:content,submit,operate,remove,suppress,admin")
     document = api.description().document
     described = {(method, path) for path, methods in document["paths"].items() for method in methods}
     assert described == documented()
@@ -48,9 +49,10 @@ def test_it_has_every_route_and_nothing_else(mta, api):
 
 def test_its_scopes_are_those_that_are_needed(mta, api):
     """A token without any of them gets 403, one with each of them does not."""
+    mta.config["http"]["content"] = True
     mta.start()
-    scopes = ("read", "submit", "operate", "remove", "suppress")
-    tokens = {scope: api.allow(scope, "--scope", scope, valid=False) for scope in scopes}
+    scopes = ("read", "read:content", "submit", "operate", "remove", "suppress", "admin")
+    tokens = {scope: api.allow(scope.replace(":", "-"), "--scope", scope, valid=False) for scope in scopes}
     api.wait_for_tokens(len(scopes))
     for path, methods in api.description().document["paths"].items():
         for method, operation in methods.items():
@@ -67,8 +69,12 @@ def test_its_scopes_are_those_that_are_needed(mta, api):
 def test_answers_of_a_system_with_something_of_everything(mta, api):
     silent = mta.block.host(90)  # nobody listens there
     mta.config['route."remote.example"'] = {"next_hop": f"[{silent}]:{mta.block.port()}"}
+    mta.config["metrics"] = {"listen": [f"{mta.address}:{mta.block.port()}"]}
+    mta.config["http"]["content"] = True
+    make_secret(mta.folder / "secret")
+    mta.config["hook.shop"] = {"url": f"http://{silent}:{mta.block.port()}/", "secret_file": str(mta.folder / "secret")}
     mta.start()
-    api.allow("admin", "--scope", "read,submit,operate,remove,suppress")
+    api.allow("admin", "--scope", "read,read:content,submit,operate,remove,suppress,admin")
     api.wait_until_ready()
 
     def send(to, **options):
@@ -89,15 +95,20 @@ def test_answers_of_a_system_with_something_of_everything(mta, api):
     values = {"/v1/links/{name}": link, "/v1/queues/{name}": queue, "/v1/suppressions/{address}": "gone@remote.example",
               "/v1/messages/{id}/events": finished}
     for path in api.description().document["paths"]:
-        if path in ("/v1/events", "/v1/operations"):
+        if path in ("/v1/events", "/v1/operations", "/v1/try") or path.startswith("/v1/hooks/"):
             continue
         target = re.sub(r"\{\w+\}", lambda _: values.get(path, waiting).replace("[", "%5B").replace("]", "%5D"), path)
-        target += "?filter=type%3Dmessage.accepted&events=true" if path == "/v1/history" else ""
+        target += {"/v1/history": "?filter=type%3Dmessage.accepted&events=true", "/v1/history/summary": "?by=type"}.get(path, "")
         answer = api.request("GET", target)
         assert answer.status == 200, (path, answer.body)
         if "application/x-ndjson" in api.description().operation("GET", target)[1]["responses"]["200"]["content"]:
             assert api.request("GET", target, headers={"Accept": "application/x-ndjson"}).type == "application/x-ndjson"
     assert api.json("/v1/pauses")["pauses"] and api.json("/v1/suppressions")["suppressions"]
+    wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["next"] > 0, 20, "the hook to be read")
+    for what, body in (("pause", None), ("resume", None), ("replay", {"start_at": 1}), ("test", None)):
+        assert api.request("POST", f"/v1/hooks/shop/{what}", body).status == 200, what
+    assert api.request("POST", "/v1/try", {"address": "ann@remote.example"}).type == "application/x-ndjson"
+    assert api.request("DELETE", f"/v1/outbox/{send('ann@remote.example')}").status == 200
     api.request("DELETE", f"/v1/messages/{waiting}")
     assert api.request("DELETE", "/v1/suppressions/gone@remote.example").status == 200
     seen = {(path, method) for path, method, status in api.description().seen if status < 300}

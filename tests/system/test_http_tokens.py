@@ -1,5 +1,6 @@
 """Tokens that are not valid: each is logged so that fail2ban finds it, too many of them lock a network out. And the rate
 of those that are."""
+import http.client
 from collections import Counter
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def status(api, source, token="prt_guess"):
 
 
 def test_a_network_that_guesses_is_locked_out(mta, api):
+    mta.config["metrics"] = {"listen": [f"{mta.address}:{mta.block.port()}"]}
     mta.start()
     right = api.allow("shop", "--scope", "read")
     assert status(api, GUESSER, right).status == 200
@@ -47,6 +49,7 @@ def test_a_network_that_guesses_is_locked_out(mta, api):
     assert len(mta.logged(r'warning: network 192\.0\.2\.0/24 is locked out: 3 invalid tokens within 10 min \(http\.failures_per_network\); '
                           r'"postrider reload" lifts it')) == 1
     assert len(mta.logged(r"unknown\[192\.0\.2\.\d+\]: HTTP token authentication failed")) == 3
+    assert b"postrider_http_lockouts_total 1\n" in api.request("GET", "/metrics").body
     mta.command("reload")
     wait_until(lambda: status(api, GUESSER, right).status == 200, 15, "the lockout to be lifted")
 
@@ -79,6 +82,25 @@ def test_fail2ban_finds_the_clients(mta, api):
     found = log_tools.fail2ban(log, "postrider-http", ROOT / "conf/fail2ban-postrider-http.conf")
     assert Counter(address for address, _ in found) == {STRANGER: 2, GUESSER: 1, NEIGHBOUR: 1}
     assert log_tools.fail2ban(log, "postfix[mode=aggressive]") == [], "Postfix's filter has no such line"
+
+
+def test_connections_of_one_address(mta, api):
+    mta.config["http"]["connections_per_address"] = 3
+    mta.start()
+
+    def connect(source):
+        made = http.client.HTTPConnection(api.host, api.port, timeout=30, source_address=(source, 0))
+        try:
+            made.request("GET", "/healthz")
+            made.getresponse().read()
+            return made
+        except (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
+            made.close()
+    kept = [connect(STRANGER) for _ in range(3)]
+    assert all(kept) and connect(STRANGER) is None
+    assert connect(GUESSER), "another address has its own"
+    kept.pop().close()
+    wait_until(lambda: connect(STRANGER), 15, "room for another one")
 
 
 def test_the_rate_of_a_token(mta, api):

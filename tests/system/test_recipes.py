@@ -321,6 +321,12 @@ def test_log_tools(nobody_is_banned_afterwards, machine):
     here.write("/etc/fail2ban/jail.d/test.conf", "[DEFAULT]\nignoreself = false\n")  # the client has an address of this host's
     recipe.follow("fail2ban", here, {"fail2ban": partial(here.start_unit, "fail2ban", lambda: "pong" in here.run("fail2ban-client ping", check=False))})
     wait_until(lambda: "192.0.2.1" in here.run("fail2ban-client status postfix"), 20, lambda: f"a ban\n{here.read('/var/log/fail2ban.log')}")
+    here.configure('[http]\nlisten = ["0.0.0.0:9587"]\ninsecure = true\n')
+    here.restart_postrider()
+    recipe.follow("The API", here)
+    for _ in range(5):
+        here.run("curl", "-sS", "-H", "Authorization: Bearer prt_guess", "http://mail.example.com:9587/v1/status", check=False)
+    wait_until(lambda: "192.0.2.1" in here.run("fail2ban-client status postrider-http"), 20, lambda: f"a ban\n{here.read('/var/log/fail2ban.log')}")
     summary, report, found, status = recipe.follow("TEST", here)
     assert re.search(r"^ +6 +rejected", summary, re.M) and re.search(r"^ +6 +5xx Reject unknown user", report, re.M)
     assert "6 matched" in found and re.search(r"Banned IP list:\s192\.0\.2\.1$", status, re.M)

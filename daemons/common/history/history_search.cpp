@@ -98,6 +98,7 @@ spool::Result<std::unique_ptr<spool::SegmentBlocks>> HistorySearch::open_blocks(
 
 spool::Result<std::vector<json>> HistorySearch::read_block(spool::SegmentBlocks& blocks, const spool::Segment& segment,
                                                            std::uint64_t number, const LineTest& may_match) {
+    if (cancelled_ && cancelled_()) return std::unexpected(spool::Error{ECANCELED, "the search was cancelled"});
     const auto block = TRY(blocks.read(number));
     if (block.damage) effort_.add(*block.damage);
     make_lower(block.text, lower_);

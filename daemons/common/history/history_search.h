@@ -31,6 +31,9 @@ public:
     static spool::Result<HistorySearch> open(spool::Disk& disk, std::string directory, std::string path,
                                              std::uint64_t through);
 
+    // Asked before each block; true: the search ends with an error of code ECANCELED.
+    void cancel_if(std::function<bool()> cancelled) { cancelled_ = std::move(cancelled); }
+
     // Matching events, the newest first, until `visit` returns false.
     spool::Result<> newest_first(const HistoryQuery& query, const std::function<bool(nlohmann::json)>& visit);
     // All events of these messages, the oldest first.
@@ -56,7 +59,8 @@ private:
     spool::Disk& disk_;
     std::string directory_, path_;
     std::uint64_t through_;
-    std::optional<IndexHash> hash_; // nothing: no segment was ever indexed here
+    std::function<bool()> cancelled_; // may be empty
+    std::optional<IndexHash> hash_;   // nothing: no segment was ever indexed here
     std::vector<spool::Segment> segments_;
     SearchEffort effort_;
     std::set<std::uint64_t> looked_into_; // segments: a second look counts nothing

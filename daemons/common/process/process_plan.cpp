@@ -30,7 +30,8 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
 
     if (config.history.enabled) {
         auto& events = add(Role::events);
-        events.local_sockets = {"hooks"};
+        events.local_sockets = {"events", "hooks"};
+        events.expects = {Role::http};
         events.secrets = true;
         events.stop_phase = 3;
     }
@@ -88,6 +89,7 @@ const std::vector<LocalSocket>& local_sockets() {
         {"router", "private/router", 0600, false},
         {"metrics", "private/metrics", 0600, false},
         {"pickup", "private/pickup", 0600, false},
+        {"events", "private/events", 0600, false},
         {"submit", "submit", 0666, false},
         {"showq", "showq", 0666, false},
         {"control", "control", 0660, true},

@@ -76,6 +76,9 @@ inline constexpr std::string_view messages = "messages";
 // "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of itself,
 // "advice" (what to do about what it waits for, or "").
 inline constexpr std::string_view message = "message";
+// "id", "offset" (0). One line: "content" (in Base64: what is there from the offset on, at most 256 KiB), "size" (of
+// all of it). For offset 0 all of it is verified first. Also of failed mail that is kept (history.keep_failed).
+inline constexpr std::string_view content = "content";
 // "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","origin","by",
 // "since","until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, retry,
 // rate, window, turn; or report alone), "blocked_by" (the gate; "" when it is in flight), "next_attempt", "backing_off"

@@ -1,6 +1,6 @@
-// http → queue-manager: operations of run/control (control.h) on behalf of clients that http has authenticated. One
-// request at a time on a connection; the answer is as on the socket, lines of JSON, in pieces. A connection that ends
-// cancels its request.
+// http → queue-manager, events: operations of run/control (control.h) and run/hooks (hook_control.h) on behalf of
+// clients that http has authenticated. One request at a time on a connection; the answer is as on the socket, lines of
+// JSON, in pieces. A connection that ends cancels its request.
 #pragma once
 #include <cstdint>
 #include <string>

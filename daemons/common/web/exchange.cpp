@@ -21,18 +21,21 @@ void Exchange::begin_stream(Response head) {
 
 void Exchange::write(std::string_view text) {
     if (gone_ || ended_) return;
-    if (unread() + text.size() > most_unread) {
-        ended_ = true;
-        if (wakers_.cut) wakers_.cut();
-    } else {
-        response_.body += text;
-    }
+    if (unread() + text.size() > most_unread) return abort();
+    response_.body += text;
     if (wakers_.answered) wakers_.answered();
 }
 
 void Exchange::end() {
     if (gone_ || ended_) return;
     ended_ = true;
+    if (wakers_.answered) wakers_.answered();
+}
+
+void Exchange::abort() {
+    if (gone_ || ended_) return;
+    ended_ = true;
+    if (wakers_.cut) wakers_.cut();
     if (wakers_.answered) wakers_.answered();
 }
 
@@ -51,8 +54,9 @@ std::size_t Exchange::take(char* into, std::size_t size) {
 void Exchange::leave(bool complete) {
     gone_ = true;
     wakers_ = {};
+    drained_ = nullptr;
     const auto left = std::exchange(left_, nullptr);
-    if (left && !complete) left();
+    if (left && (!complete || (streams_ && !ended_))) left();
 }
 
 } // namespace web

@@ -24,14 +24,20 @@ public:
 
     Request& request() { return request_; }
     bool gone() const { return gone_; }
-    // Called once, if the client goes before it has the whole answer.
+    // Called once, if the client goes before it has the whole answer, or has not asked for the stream itself (HEAD).
+    // Only a handler that sets this before it returns learns at once that the client has gone: one that has ended its
+    // sending side has gone, too. Others learn when they answer.
     void on_gone(std::function<void()> callback) { left_ = std::move(callback); }
+    // Called each time all that was written to a stream has been taken.
+    void on_drained(std::function<void()> callback) { drained_ = std::move(callback); }
 
     // Once: the whole answer, or the beginning of a stream, to which write() adds until end().
     void respond(Response response);
     void begin_stream(Response head);
     void write(std::string_view text);
     void end();
+    // A stream that cannot be continued: the client sees that something is missing.
+    void abort();
     std::size_t unread() const { return response_.body.size() - taken_; }
 
     // ---- for the server ----
@@ -42,11 +48,16 @@ public:
     // Of a stream, what is to be sent next; at most `size` bytes.
     std::size_t take(char* into, std::size_t size);
     void leave(bool complete);
+    bool wants_to_know() const { return static_cast<bool>(left_); }
+    bool wants_drained() const { return static_cast<bool>(drained_); }
+    void drained() const {
+        if (!gone_ && !ended_) drained_();
+    }
 
 private:
     Request request_;
     Wakers wakers_;
-    std::function<void()> left_;
+    std::function<void()> left_, drained_;
     Response response_; // of a stream: its body is what is unsent
     std::size_t taken_ = 0;
     bool answered_ = false, streams_ = false, ended_ = false, gone_ = false;

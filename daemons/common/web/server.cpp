@@ -1,6 +1,7 @@
 #include "daemons/common/web/server.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/uv_handle.h"
+#include "daemons/common/web/client_counts.h"
 #include "daemons/common/web/framing.h"
 #include "daemons/common/web/target.h"
 #include <algorithm>
@@ -66,11 +67,13 @@ struct Server::Daemon {
         void allow(smtp::Duration within) { deadline.set(common::Loop::now().monotonic + within); }
         int socket;
         common::Deadline deadline;
+        std::optional<common::IpAddress> client;
     };
 
     // A request from its first line to the end of its answer.
     struct Pending {
-        explicit Pending(std::string target) : target(std::move(target)) {}
+        Pending(Daemon& daemon, std::string target) : daemon(&daemon), target(std::move(target)) {}
+        Daemon* daemon;
         std::string target;
         bool begun = false, asked = false, queued = false, suspended = false;
         std::uint64_t limit = 0, reserved = 0;
@@ -82,6 +85,7 @@ struct Server::Daemon {
         std::shared_ptr<Exchange> exchange;
         std::optional<Response> rejection; // after a delay
         std::optional<common::Deadline> delay;
+        common::Handle<uv_poll_t> hangup; // while a handler wants to know whether the client is still there
     };
 
     Daemon(common::Loop& loop, Handler& handler, BodyMemory& memory, const ServerLimits& limits)
@@ -233,6 +237,7 @@ struct Server::Daemon {
                                                                   std::to_string(request.limit) +
                                                                   " bytes, which is the limit here"));
         if (!request.asked) return ask(request, handle);
+        if (request.exchange->gone()) return MHD_NO;
         if (request.exchange->answered()) return answer(request, handle);
         suspend(request); // resumed for another reason
         return MHD_YES;
@@ -245,10 +250,27 @@ struct Server::Daemon {
             std::move(request.request),
             Exchange::Wakers{[this, &request] { wake(request); }, [handle] { connection_of(handle).cut(); }});
         suspend(request);
-        loop.defer([this, alive = std::weak_ptr(life), exchange = request.exchange] {
-            if (!alive.expired() && !exchange->gone()) handler.handle(exchange);
+        loop.defer([this, alive = std::weak_ptr(life), exchange = request.exchange, &request] {
+            if (alive.expired() || exchange->gone()) return;
+            handler.handle(exchange);
+            if (!alive.expired() && !exchange->gone() && exchange->wants_to_know()) watch(request);
         });
         return MHD_YES;
+    }
+
+    // The library does not see the end of a connection that is suspended.
+    void watch(Pending& request) {
+        request.hangup = common::make_poll(loop.uv(), &request, connection_of(request.connection).socket);
+        if (!request.hangup) return;
+        uv_poll_start(request.hangup.get(), UV_DISCONNECT, [](uv_poll_t* poll, int, int) {
+            if (auto* gone = common::owner_of<Pending>(poll)) gone->daemon->client_left(*gone);
+        });
+    }
+    void client_left(Pending& request) {
+        request.hangup.reset();
+        request.exchange->leave(false);
+        connection_of(request.connection).cut();
+        wake(request);
     }
 
     MHD_Result answer(Pending& request, MHD_Connection* handle) {
@@ -263,7 +285,11 @@ struct Server::Daemon {
         }
         const auto read = [](void* self, std::uint64_t, char* into, std::size_t size) -> ssize_t {
             auto& one = *static_cast<Pending*>(self);
-            if (const auto n = one.exchange->take(into, size); n > 0) return static_cast<ssize_t>(n);
+            if (const auto n = one.exchange->take(into, size); n > 0) {
+                one.daemon->tell_drained(one.exchange);
+                return static_cast<ssize_t>(n);
+            }
+            if (one.exchange->gone()) return MHD_CONTENT_READER_END_WITH_ERROR;
             if (one.exchange->ended()) return MHD_CONTENT_READER_END_OF_STREAM;
             suspend(one);
             return 0;
@@ -272,6 +298,10 @@ struct Server::Daemon {
                      MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, stream_block,
                                                        static_cast<MHD_ContentReaderCallback>(read), &request, nullptr),
                      response);
+    }
+
+    void tell_drained(const std::shared_ptr<Exchange>& exchange) {
+        if (exchange->unread() == 0 && exchange->wants_drained()) loop.defer([exchange] { exchange->drained(); });
     }
 
     static void suspend(Pending& request) {
@@ -305,6 +335,7 @@ struct Server::Daemon {
     BodyMemory& memory;
     const ServerLimits limits;
     common::LoopDeadlines deadlines;
+    ClientCounts clients{limits.per_client};
     MHD_Daemon* mhd = nullptr;
     common::Handle<uv_poll_t> poll;
     common::Timer timer;
@@ -326,8 +357,9 @@ spool::Result<std::unique_ptr<Server>> Server::open(common::Loop& loop, common::
                                                     BodyMemory& memory, const ServerLimits& limits) {
     auto daemon = std::make_unique<Daemon>(loop, handler, memory, limits);
     const auto first_line = [](void* self, const char* target, MHD_Connection*) -> void* {
-        auto* request = new Daemon::Pending(target);
-        static_cast<Daemon*>(self)->pending.insert(request);
+        auto& daemon = *static_cast<Daemon*>(self);
+        auto* request = new Daemon::Pending(daemon, target);
+        daemon.pending.insert(request);
         return request;
     };
     const auto handle = [](void* self, MHD_Connection* connection, const char*, const char* method, const char*,
@@ -342,19 +374,26 @@ spool::Result<std::unique_ptr<Server>> Server::open(common::Loop& loop, common::
         auto& daemon = *static_cast<Daemon*>(self);
         if (what == MHD_CONNECTION_NOTIFY_STARTED) {
             auto* made = new Daemon::Connection(daemon, connection);
+            if ((made->client = client_of(connection).address)) daemon.clients.add(*made->client);
             made->allow(daemon.limits.header);
             *context = made;
         } else {
-            delete static_cast<Daemon::Connection*>(*context);
+            const std::unique_ptr<Daemon::Connection> gone(static_cast<Daemon::Connection*>(*context));
+            if (gone && gone->client) daemon.clients.remove(*gone->client);
             *context = nullptr;
         }
+    };
+    const auto may_connect = [](void* self, const sockaddr* address, socklen_t) -> MHD_Result {
+        const auto client = common::IpAddress::of(address);
+        return !client || static_cast<Daemon*>(self)->clients.has_room(*client) ? MHD_YES : MHD_NO;
     };
     const auto as_sent = [](void*, MHD_Connection*, char* text) -> std::size_t { return std::strlen(text); };
     const auto idle = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(limits.idle).count());
     daemon->mhd = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, static_cast<MHD_AccessHandlerCallback>(handle),
-        daemon.get(), MHD_OPTION_LISTEN_SOCKET, static_cast<MHD_socket>(fd.number()), MHD_OPTION_CONNECTION_LIMIT,
-        limits.connections, MHD_OPTION_CONNECTION_TIMEOUT, idle, MHD_OPTION_CONNECTION_MEMORY_LIMIT, header_memory,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, static_cast<MHD_AcceptPolicyCallback>(may_connect), daemon.get(),
+        static_cast<MHD_AccessHandlerCallback>(handle), daemon.get(), MHD_OPTION_LISTEN_SOCKET,
+        static_cast<MHD_socket>(fd.number()), MHD_OPTION_CONNECTION_LIMIT, limits.connections,
+        MHD_OPTION_CONNECTION_TIMEOUT, idle, MHD_OPTION_CONNECTION_MEMORY_LIMIT, header_memory,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED, static_cast<MHD_RequestCompletedCallback>(over),
         daemon.get(), MHD_OPTION_NOTIFY_CONNECTION, static_cast<MHD_NotifyConnectionCallback>(connected), daemon.get(),
         MHD_OPTION_URI_LOG_CALLBACK, static_cast<void* (*)(void*, const char*, MHD_Connection*)>(first_line),

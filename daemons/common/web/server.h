@@ -52,6 +52,7 @@ protected:
 
 struct ServerLimits {
     unsigned connections = 100;
+    std::uint32_t per_client = 0;                     // of these; 0: no limit
     smtp::Duration header = std::chrono::seconds(15); // from the beginning of a connection
     smtp::Duration idle = std::chrono::seconds(75);   // from the end of an answer to the end of the next header
     smtp::Duration grace = std::chrono::seconds(20);  // for a body or an answer, besides its size at this speed:

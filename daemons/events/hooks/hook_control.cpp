@@ -1,6 +1,7 @@
 #include "daemons/events/hooks/hook_control.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/proto/hook_control.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -60,13 +61,27 @@ std::string text_in(const json& body, const char* name) {
     return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// An attacker in control of http cannot do more.
+bool is_for_http(std::string_view operation) {
+    constexpr std::string_view all[] = {op::list, op::test, op::pause, op::resume, op::replay};
+    return std::ranges::find(all, operation) != std::end(all);
+}
+
+std::string name_of(const HookControl::Request& request) {
+    if (!request.who.empty()) return request.who;
+    return request.credentials.uid == 0 ? "root" : fmt::format("uid {}", request.credentials.uid);
+}
+
 } // namespace
 
 HookControl::HookControl(common::DaemonContext& context, Hooks& hooks, common::Fd fd, common::Operators operators,
                          Others others)
     : hooks_(hooks), others_(std::move(others)),
       server_(context.loop, context.log, std::move(fd), std::move(operators),
-              [this](const Request& request, const json& body) { handle(request, body); }) {}
+              [this](const Request& request, const json& body) { handle(request, body); }),
+      relay_(
+          context.loop, context.log, [this](const Request& request, const json& body) { handle(request, body); },
+          is_for_http) {}
 
 void HookControl::handle(const Request& request, const json& body) {
     const auto operation = text_in(body, "op"), name = text_in(body, "hook");
@@ -74,73 +89,71 @@ void HookControl::handle(const Request& request, const json& body) {
     if (others_(server_, request, body)) return;
     const auto found = hooks_.all().find(name);
     if (found == hooks_.all().end() && !hooks_.is_configured(name)) {
-        server_.refuse(request.peer, fmt::format("there is no hook \"{}\"", name), code::unknown);
+        replies_.refuse(request, fmt::format("there is no hook \"{}\"", name), code::unknown);
         return;
     }
     if (found == hooks_.all().end() || !found->second->loaded()) {
         const auto problem = found == hooks_.all().end() ? std::string() : found->second->problem();
-        server_.refuse(request.peer,
-                       fmt::format("the cursor of hook {} has not been read yet: {}", name,
-                                   problem.empty() ? "try again" : problem),
-                       code::loading);
+        replies_.refuse(request,
+                        fmt::format("the cursor of hook {} has not been read yet: {}", name,
+                                    problem.empty() ? "try again" : problem),
+                        code::loading);
         return;
     }
     auto& hook = *found->second;
-    const auto uid = request.credentials.uid;
-    const auto who = uid == 0 ? std::string("root") : fmt::format("uid {}", uid);
+    const auto who = name_of(request);
     if (operation == op::test) return test(request, hook, who);
     if (operation == op::skip) return skip(request, body, hook, who);
     if (operation == op::replay) return replay(request, body, hook, who);
     const auto state = hook.delivery()->progress().state;
     if (operation == op::pause) {
         if (state != HookState::delivering) {
-            server_.refuse(request.peer,
-                           fmt::format("hook {} does not send already: {}", name, hook.delivery()->progress().reason),
-                           code::already);
+            replies_.refuse(request,
+                            fmt::format("hook {} does not send already: {}", name, hook.delivery()->progress().reason),
+                            code::already);
             return;
         }
         hook.pause(who);
     } else if (operation == op::resume) {
         hook.resume(who);
     } else {
-        server_.refuse(request.peer, fmt::format("unknown operation \"{}\"", operation));
+        replies_.refuse(request, fmt::format("unknown operation \"{}\"", operation));
         return;
     }
-    server_.finish(request.peer);
+    replies_.finish(request);
 }
 
 void HookControl::list(const Request& request) {
-    for (const auto& [name, hook] : hooks_.all()) server_.send(request.peer, line_of(*hook, hooks_.published()));
-    server_.finish(request.peer);
+    for (const auto& [name, hook] : hooks_.all()) replies_.send(request, line_of(*hook, hooks_.published()));
+    replies_.finish(request);
 }
 
 void HookControl::test(const Request& request, Hook& hook, const std::string& who) {
-    const auto started = hook.endpoint()->test(who, [this, peer = request.peer](const auto& answer) {
-        server_.send(
-            peer, {{"accepted", verdict_of(answer) == decide::hooks::Verdict::accepted}, {"answer", text_of(answer)}});
-        server_.finish(peer);
+    const auto started = hook.endpoint()->test(who, [this, request](const auto& answer) {
+        replies_.send(request, {{"accepted", verdict_of(answer) == decide::hooks::Verdict::accepted},
+                                {"answer", text_of(answer)}});
+        replies_.finish(request);
     });
     if (!started)
-        server_.refuse(request.peer,
-                       fmt::format("hook {0} runs a command: test it with \"postrider journal cat | {1}\"",
-                                   hook.settings().name, fmt::join(hook.settings().command, " ")));
+        replies_.refuse(request, fmt::format("hook {0} runs a command: test it with \"postrider journal cat | {1}\"",
+                                             hook.settings().name, fmt::join(hook.settings().command, " ")));
 }
 
 void HookControl::skip(const Request& request, const json& body, Hook& hook, const std::string& who) {
     if (body.value("all", false)) {
         const auto behind = hook.behind();
         hook.restart_at(hooks_.published() + 1, who);
-        server_.send(request.peer, {{"skipped", behind}});
-        server_.finish(request.peer);
+        replies_.send(request, {{"skipped", behind}});
+        replies_.finish(request);
         return;
     }
     const auto number = hook.skip(who);
     if (!number) {
-        server_.refuse(request.peer, fmt::format("no event waits for hook {}", hook.settings().name), code::no_match);
+        replies_.refuse(request, fmt::format("no event waits for hook {}", hook.settings().name), code::no_match);
         return;
     }
-    server_.send(request.peer, {{"skipped", *number}});
-    server_.finish(request.peer);
+    replies_.send(request, {{"skipped", *number}});
+    replies_.finish(request);
 }
 
 void HookControl::replay(const Request& request, const json& body, Hook& hook, const std::string& who) {
@@ -149,11 +162,11 @@ void HookControl::replay(const Request& request, const json& body, Hook& hook, c
     const auto number = valid ? found->get<std::uint64_t>() : 0;
     const auto last = hooks_.published() + 1;
     if (number == 0 || number > last) {
-        server_.refuse(request.peer, fmt::format("expected the number of an event, from 1 to {}", last));
+        replies_.refuse(request, fmt::format("expected the number of an event, from 1 to {}", last));
         return;
     }
     hook.restart_at(number, who);
-    server_.finish(request.peer);
+    replies_.finish(request);
 }
 
 } // namespace events

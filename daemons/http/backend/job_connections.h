@@ -33,6 +33,9 @@ public:
         waiting_.push_back(std::move(job));
         assign();
     }
+    void for_each(const std::function<void(Connection&)>& see) {
+        for (auto& each : connections_) see(*each);
+    }
     // Also when a connection has become usable.
     void assign() {
         while (!waiting_.empty()) {

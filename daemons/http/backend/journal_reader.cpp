@@ -1,9 +1,12 @@
 #include "daemons/http/backend/journal_reader.h"
 #include "daemons/common/history/address_hash.h"
 #include "daemons/common/history/history_search.h"
+#include "daemons/common/history/history_summary.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/journal/segments/segment_list.h"
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <memory>
 #include <set>
@@ -24,12 +27,13 @@ struct Opened {
     std::optional<history::HistorySearch> search;
 };
 
-spool::Result<Opened> open(const std::string& path) {
+spool::Result<Opened> open(const std::string& path, const JournalReader::Cancelled& cancelled) {
     Opened out;
     out.disk = TRY(spool::RealDisk::open_at(path));
     if (auto secret = TRY(history::read_address_secret(*out.disk, directory))) out.hash.emplace(*std::move(secret));
     const auto through = TRY(spool::published_number(*out.disk, directory)).value_or(0);
     out.search.emplace(TRY(history::HistorySearch::open(*out.disk, directory, path, through)));
+    out.search->cancel_if([cancelled] { return cancelled->load(std::memory_order_relaxed); });
     return out;
 }
 
@@ -57,19 +61,38 @@ spool::Result<> add_messages(history::HistorySearch& search, const std::vector<s
     return {};
 }
 
-JournalReader::Answer find(const std::string& path, const std::vector<std::string>& words, std::uint64_t limit,
-                           smtp::WallTime now) {
+struct Question {
+    std::string path;
+    std::vector<std::string> words;
+    std::uint64_t limit;
+    smtp::WallTime now;
+    JournalReader::Cancelled cancelled;
+};
+
+// Opens the journal, and reads the words of the question.
+JournalReader::Answer answer_with(
+    const Question& question,
+    const std::function<spool::Result<>(history::HistorySearch&, const history::HistoryQuery&, JournalReader::Answer&)>&
+        look) {
     JournalReader::Answer answer;
-    auto journal = open(path);
+    auto journal = open(question.path, question.cancelled);
     if (!journal) return failed(journal.error());
-    const auto query = history::HistoryQuery::parse(words, now, journal->hash ? &*journal->hash : nullptr);
+    const auto query =
+        history::HistoryQuery::parse(question.words, question.now, journal->hash ? &*journal->hash : nullptr);
     if (!query) {
         answer.wrong = query.error();
         return answer;
     }
+    if (const auto done = look(*journal->search, *query, answer); !done) return failed(done.error());
+    answer.damaged = damage_in(journal->search->effort());
+    return answer;
+}
+
+spool::Result<> find(history::HistorySearch& search, const history::HistoryQuery& query, std::uint64_t limit,
+                     JournalReader::Answer& answer) {
     std::vector<std::string> ids;
     std::set<std::string> known;
-    const auto done = journal->search->newest_first(*query, [&](json event) {
+    TRY(search.newest_first(query, [&](json event) {
         const auto id = history::string_of(event, "id");
         if (!id.empty() && known.contains(id)) return true;
         if (known.size() + answer.events.size() >= limit) {
@@ -83,16 +106,31 @@ JournalReader::Answer find(const std::string& path, const std::vector<std::strin
             ids.push_back(id);
         }
         return true;
-    });
-    if (!done) return failed(done.error());
-    if (const auto added = add_messages(*journal->search, ids, answer); !added) return failed(added.error());
-    answer.damaged = damage_in(journal->search->effort());
-    return answer;
+    }));
+    return add_messages(search, ids, answer);
 }
 
-JournalReader::Answer read_message(const std::string& path, const std::string& id) {
+spool::Result<> count(history::HistorySearch& search, const history::HistoryQuery& query,
+                      history::HistorySummary summary, std::uint64_t limit, JournalReader::Answer& answer) {
+    TRY(search.newest_first(query, [&](const json& event) {
+        summary.add(event);
+        return true;
+    }));
+    json groups = json::array();
+    for (const auto& [name, counts] : summary.sorted(limit))
+        groups.push_back({{"name", name},
+                          {"events", counts.total()},
+                          {"delivered", counts.delivered},
+                          {"deferred", counts.deferred},
+                          {"failed", counts.failed}});
+    answer.summary = {{"by", summary.by()}, {"groups", std::move(groups)}, {"groups_total", summary.groups_total()}};
+    return {};
+}
+
+JournalReader::Answer read_message(const std::string& path, const std::string& id,
+                                   const JournalReader::Cancelled& cancelled) {
     JournalReader::Answer answer;
-    auto journal = open(path);
+    auto journal = open(path, cancelled);
     if (!journal) return failed(journal.error());
     if (const auto added = add_messages(*journal->search, {id}, answer); !added) return failed(added.error());
     answer.damaged = damage_in(journal->search->effort());
@@ -101,18 +139,42 @@ JournalReader::Answer read_message(const std::string& path, const std::string& i
 
 } // namespace
 
-void JournalReader::search(std::vector<std::string> words, std::uint64_t limit, Done done) {
-    add({[path = path_, words = std::move(words), limit, now = common::Loop::now().wall] {
-             return find(path, words, limit, now);
+void JournalReader::search(std::vector<std::string> words, std::uint64_t limit, Cancelled cancelled, Done done) {
+    Question question{path_, std::move(words), limit, common::Loop::now().wall, cancelled};
+    add({[question = std::move(question)] {
+             return answer_with(question, [&](auto& search, const auto& query, auto& answer) {
+                 return find(search, query, question.limit, answer);
+             });
          },
-         std::move(done)});
+         std::move(cancelled), std::move(done)});
+}
+
+void JournalReader::summarize(std::vector<std::string> words, std::string by, std::uint64_t limit, Cancelled cancelled,
+                              Done done) {
+    Question question{path_, std::move(words), limit, common::Loop::now().wall, cancelled};
+    add({[question = std::move(question), by = std::move(by)] {
+             const auto summary = history::HistorySummary::parse(by);
+             if (!summary) {
+                 Answer answer;
+                 answer.wrong =
+                     fmt::format("by: expected one of {}", fmt::join(history::HistorySummary::groupings, ", "));
+                 return answer;
+             }
+             return answer_with(question, [&](auto& search, const auto& query, auto& answer) {
+                 return count(search, query, *summary, question.limit, answer);
+             });
+         },
+         std::move(cancelled), std::move(done)});
 }
 
 void JournalReader::message(std::string id, Done done) {
-    add({[path = path_, id = std::move(id)] { return read_message(path, id); }, std::move(done)});
+    auto cancelled = std::make_shared<std::atomic<bool>>(false);
+    add({[path = path_, id = std::move(id), cancelled] { return read_message(path, id, cancelled); }, cancelled,
+         std::move(done)});
 }
 
 void JournalReader::add(Job job) {
+    std::erase_if(waiting_, [](const Job& each) { return each.cancelled->load(std::memory_order_relaxed); });
     if (waiting_.size() >= most_waiting)
         return loop_.defer([done = std::move(job.done)] {
             Answer answer;
@@ -125,10 +187,11 @@ void JournalReader::add(Job job) {
 
 void JournalReader::start() {
     while (!waiting_.empty() && running_ < most_at_once) {
-        auto worker = std::ranges::find_if(workers_, [](const auto& each) { return !each.busy(); });
-        if (worker == workers_.end()) worker = workers_.emplace(workers_.end(), loop_);
         auto job = std::move(waiting_.front());
         waiting_.pop_front();
+        if (job.cancelled->load(std::memory_order_relaxed)) continue;
+        auto worker = std::ranges::find_if(workers_, [](const auto& each) { return !each.busy(); });
+        if (worker == workers_.end()) worker = workers_.emplace(workers_.end(), loop_);
         ++running_;
         const auto answer = std::make_shared<Answer>();
         worker->start([work = std::move(job.work), answer] { *answer = work(); },

@@ -4,6 +4,7 @@
 #include "daemons/common/history/message_history.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/pool_work.h"
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -31,8 +32,11 @@ public:
         std::vector<nlohmann::json> events; // that belong to no message
         bool more = false;                  // than the limit
         std::uint64_t damaged = 0;          // places that could not be read
+        nlohmann::json summary;             // {"by","groups":[{"name","events","delivered",…}],"groups_total"}
     };
     using Done = std::function<void(Answer)>;
+    // Whoever asked has gone: the search ends early, or does not begin. From any thread.
+    using Cancelled = std::shared_ptr<std::atomic<bool>>;
 
     JournalReader(common::Loop& loop, std::string path) : loop_(loop), path_(std::move(path)) {}
     JournalReader(const JournalReader&) = delete;
@@ -40,7 +44,9 @@ public:
 
     // The newest `limit` messages that have an event which matches all words (history_query.h). `done` is called once,
     // later, unless this is destroyed before.
-    void search(std::vector<std::string> words, std::uint64_t limit, Done done);
+    void search(std::vector<std::string> words, std::uint64_t limit, Cancelled cancelled, Done done);
+    // All events that match, counted by one of HistorySummary::groupings; the `limit` largest groups.
+    void summarize(std::vector<std::string> words, std::string by, std::uint64_t limit, Cancelled cancelled, Done done);
     // At most one message.
     void message(std::string id, Done done);
     std::size_t open() const { return waiting_.size() + running_; }
@@ -48,6 +54,7 @@ public:
 private:
     struct Job {
         std::function<Answer()> work;
+        Cancelled cancelled;
         Done done;
     };
     void add(Job job);

@@ -19,18 +19,19 @@ class QueueClient::Connection {
 public:
     explicit Connection(QueueClient& owner)
         : owner_(owner),
-          patience_(owner.deadlines_, [this] { give_up(unavailable("The queue-manager does not answer.")); }),
-          connector_(
-              owner.context_.loop, owner.context_.log, owner.context_.run_directory + "/private/queue-manager",
-              control::conversation, owner.context_.identity,
-              {.on_message = [this](control::Message&& message) { take(std::move(message)); },
-               .on_up = [this] { owner_.jobs_.assign(); },
-               .on_down =
-                   [this](const std::string&) {
-                       if (auto why = std::exchange(failure_, {})) return end(std::move(*why));
-                       end(unavailable("The queue-manager ended before it had answered: it may have carried out the "
-                                       "request, completely or in part."));
-                   }}) {}
+          patience_(owner.deadlines_, [this] { give_up(unavailable(owner_.server_.name + " does not answer.")); }),
+          connector_(owner.context_.loop, owner.context_.log,
+                     owner.context_.run_directory + "/private/" + owner.server_.socket, control::conversation,
+                     owner.context_.identity,
+                     {.on_message = [this](control::Message&& message) { take(std::move(message)); },
+                      .on_up = [this] { owner_.jobs_.assign(); },
+                      .on_down =
+                          [this](const std::string&) {
+                              if (auto why = std::exchange(failure_, {})) return end(std::move(*why));
+                              end(unavailable(owner_.server_.name +
+                                              " ended before it had answered: it may have carried out "
+                                              "the request, completely or in part."));
+                          }}) {}
     Connection(const Connection&) = delete;
     bool usable() const { return connector_.up() && !job_; }
     bool busy() const { return job_.has_value(); }
@@ -44,7 +45,14 @@ public:
         const auto sent =
             connector_.send(control::Request{job_->principal.uid, job_->principal.name, std::move(job_->body)});
         if (sent == ipc::SendResult::too_long) end(Failure{"bad-request", "The request is too long."});
-        if (sent == ipc::SendResult::not_open) end(unavailable("The queue-manager is not running."));
+        if (sent == ipc::SendResult::not_open) end(unavailable(owner_.server_.name + " is not running."));
+    }
+
+    // True: it is cancelled.
+    bool cancel_if_unwanted() {
+        const bool unwanted = job_ && !failure_ && job_->unwanted && job_->unwanted();
+        if (unwanted) give_up(unavailable("The request was cancelled."));
+        return unwanted;
     }
 
 private:
@@ -54,6 +62,7 @@ private:
         auto* piece = std::get_if<control::Lines>(&message);
         if (failure_) return;
         if (!piece || !job_) return connector_.fail("an answer that was not asked for");
+        if (cancel_if_unwanted()) return;
         wait();
         text_ += piece->text;
         size_ += piece->text.size();
@@ -104,16 +113,17 @@ private:
     ipc::Connector<control::Message> connector_;
 };
 
-QueueClient::QueueClient(common::DaemonContext& context)
-    : context_(context), deadlines_(context.loop),
+QueueClient::QueueClient(common::DaemonContext& context, Server server)
+    : context_(context), server_(std::move(server)), deadlines_(context.loop),
       jobs_(
           context.loop, {.connections = most_connections, .waiting = most_waiting, .wait = 5s},
           [this] { return std::make_unique<Connection>(*this); },
-          [this](Job& job) { finish(job, {{}, unavailable("The queue-manager is not running, or too busy.")}); }) {}
+          [this](Job& job) { finish(job, {{}, unavailable(server_.name + " is not running, or too busy.")}); }) {}
 
 QueueClient::~QueueClient() = default;
 
-void QueueClient::ask(const Principal& principal, json request, Done done, OnLine on_line, smtp::Duration within) {
+void QueueClient::ask(const Principal& principal, json request, Done done, OnLine on_line, smtp::Duration within,
+                      Unwanted unwanted) {
     request["version"] = ipc::json_version;
     ++open_;
     Job job{.body = request.dump(-1, ' ', false, json::error_handler_t::replace),
@@ -121,6 +131,7 @@ void QueueClient::ask(const Principal& principal, json request, Done done, OnLin
             .done = std::move(done),
             .on_line = std::move(on_line),
             .within = within,
+            .unwanted = std::move(unwanted),
             .asked = common::Loop::now().monotonic};
     const auto refuse = [&](Failure why) {
         context_.loop.defer([this, job = std::make_shared<Job>(std::move(job)), why = std::move(why)]() mutable {
@@ -130,6 +141,10 @@ void QueueClient::ask(const Principal& principal, json request, Done done, OnLin
     if (job.body.size() > control::longest_request) return refuse({"bad-request", "The request is too long."});
     if (jobs_.full()) return refuse(unavailable("Too many requests are being answered."));
     jobs_.add(std::move(job));
+}
+
+void QueueClient::cancel_unwanted() {
+    jobs_.for_each([](Connection& each) { each.cancel_if_unwanted(); });
 }
 
 void QueueClient::finish(Job& job, Answer answer) {

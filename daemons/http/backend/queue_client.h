@@ -1,5 +1,6 @@
-// Asks the queue-manager on behalf of clients (proto/relayed_control.h): some connections, each with one request at a
-// time; further requests wait for a while. Answers are kept whole and are limited. Knows no operations.
+// Asks the queue-manager on behalf of clients (proto/relayed_control.h), or the events process, which answers alike:
+// some connections, each with one request at a time; further requests wait for a while. Answers are kept whole and are
+// limited. Knows no operations.
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/process/daemon.h"
@@ -30,15 +31,23 @@ public:
     using Done = std::function<void(Answer)>;
     using OnLine = std::function<void(nlohmann::json)>;
 
-    explicit QueueClient(common::DaemonContext& context);
+    struct Server {
+        std::string socket; // "queue-manager"
+        std::string name;   // for people: "The queue-manager"
+    };
+    explicit QueueClient(common::DaemonContext& context, Server server = {"queue-manager", "The queue-manager"});
     ~QueueClient();
     QueueClient(const QueueClient&) = delete;
     QueueClient& operator=(const QueueClient&) = delete;
 
+    using Unwanted = std::function<bool()>;
+
     // `done` is called once, later, unless this is destroyed before. With `on_line` the lines go there instead of into
-    // the answer.
+    // the answer. `unwanted` is asked before each part of an answer: true: the request is cancelled.
     void ask(const Principal& principal, nlohmann::json request, Done done, OnLine on_line = {},
-             smtp::Duration within = patience);
+             smtp::Duration within = patience, Unwanted unwanted = {});
+    // Now, without waiting for the next part of their answers.
+    void cancel_unwanted();
     std::size_t open() const { return open_; }
 
 private:
@@ -48,12 +57,14 @@ private:
         Done done;
         OnLine on_line;
         smtp::Duration within;
+        Unwanted unwanted;
         smtp::Monotonic asked;
     };
     class Connection;
     void finish(Job& job, Answer answer);
 
     common::DaemonContext& context_;
+    const Server server_;
     common::LoopDeadlines deadlines_;
     std::size_t open_ = 0;
     JobConnections<Connection, Job> jobs_;

@@ -21,6 +21,19 @@ Problem problem_of(const QueueClient::Failure& failure) {
     return {500, "failed", std::move(text)};
 }
 
+std::optional<Problem> problem_of_removal(const QueueClient::Answer& answer) {
+    if (answer.failure) return problem_of(*answer.failure);
+    const auto counts = answer.lines.empty() ? json::object() : answer.lines.front();
+    const auto count = [&](const char* name) { return counts.value(name, std::uint64_t{0}); };
+    if (count("matched") == 0) return Problem{404, "not-found", "There is no such message."};
+    if (count("in_flight") > 0)
+        return Problem{409, "in-delivery",
+                       "The message is being delivered: it may still arrive. What is not delivered by this attempt is "
+                       "removed."};
+    if (count("changed") == 0) return Problem{409, "already", "The message is being removed, or is gone."};
+    return {};
+}
+
 bool wants_lines(const web::Request& request) { return names_type(request.header("accept"), lines_type); }
 
 web::Response list_response(const web::Request& request, std::string_view name, std::vector<json> lines,

@@ -3,6 +3,7 @@
 #include "daemons/http/backend/queue_client.h"
 #include "daemons/http/requests/call.h"
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 namespace http {
 
 Problem problem_of(const QueueClient::Failure& failure);
+// Of the answer to the removal of one message: why it was not removed. What is being delivered cannot be called back:
+// it may still arrive.
+std::optional<Problem> problem_of_removal(const QueueClient::Answer& answer);
 
 // {"messages":[…],"next":"…"}; or, if the client prefers application/x-ndjson, a line for each.
 web::Response list_response(const web::Request& request, std::string_view name, std::vector<nlohmann::json> lines,

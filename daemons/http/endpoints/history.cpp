@@ -11,32 +11,57 @@ using tokens::Scope;
 
 namespace {
 
+std::vector<std::string> words_in(const web::Request& request) {
+    std::vector<std::string> words;
+    for (const auto& [name, value] : request.parameters)
+        if (name == "filter") words.push_back(value);
+    return words;
+}
+
+// It is true when the client has gone.
+JournalReader::Cancelled cancelled_with(const Call& call) {
+    auto out = std::make_shared<std::atomic<bool>>(false);
+    call.shared_exchange()->on_gone([out] { out->store(true, std::memory_order_relaxed); });
+    return out;
+}
+
 void search(Services& services, const std::shared_ptr<Call>& call) {
     const auto limit = limit_in(call->request());
     if (!limit) return call->respond(limit.error());
-    std::vector<std::string> words;
-    for (const auto& [name, value] : call->request().parameters)
-        if (name == "filter") words.push_back(value);
+    auto words = words_in(call->request());
     if (words.empty())
         return call->respond(
             Problem{400, "invalid-request",
                     "filter: expected what is to be found: an address, a queue id, a Message-ID, or words such as "
                     "since=1h."});
     const bool with_events = call->parameter("events") == "true";
-    services.journal.search(std::move(words), *limit, [call, with_events](JournalReader::Answer answer) {
-        if (const auto problem = problem_of(answer)) return call->respond(*problem);
-        std::vector<json> lines;
-        for (auto& each : answer.messages) {
-            auto line = json_of(each.history);
-            if (with_events) line["events"] = std::move(each.events);
-            lines.push_back(std::move(line));
-        }
-        for (auto& each : answer.events) lines.push_back(std::move(each));
-        if (wants_lines(call->request()))
-            return call->respond(list_response(call->request(), "messages", std::move(lines)));
-        call->respond(
-            json_response(200, {{"messages", std::move(lines)}, {"more", answer.more}, {"damaged", answer.damaged}}));
-    });
+    services.journal.search(
+        std::move(words), *limit, cancelled_with(*call), [call, with_events](JournalReader::Answer answer) {
+            if (const auto problem = problem_of(answer)) return call->respond(*problem);
+            std::vector<json> lines;
+            for (auto& each : answer.messages) {
+                auto line = json_of(each.history);
+                if (with_events) line["events"] = std::move(each.events);
+                lines.push_back(std::move(line));
+            }
+            for (auto& each : answer.events) lines.push_back(std::move(each));
+            if (wants_lines(call->request()))
+                return call->respond(list_response(call->request(), "messages", std::move(lines)));
+            call->respond(json_response(
+                200, {{"messages", std::move(lines)}, {"more", answer.more}, {"damaged", answer.damaged}}));
+        });
+}
+
+void summarize(Services& services, const std::shared_ptr<Call>& call) {
+    const auto limit = limit_in(call->request());
+    if (!limit) return call->respond(limit.error());
+    services.journal.summarize(words_in(call->request()), std::string(call->parameter("by")), *limit,
+                               cancelled_with(*call), [call](const JournalReader::Answer& answer) {
+                                   if (const auto problem = problem_of(answer)) return call->respond(*problem);
+                                   auto out = answer.summary;
+                                   out["damaged"] = answer.damaged;
+                                   call->respond(json_response(200, out));
+                               });
 }
 
 void events(Services& services, const std::shared_ptr<Call>& call) {
@@ -98,6 +123,17 @@ void add_history(Router& router, Services& services) {
          .answer_types = {json_type, lines_type},
          .statuses = {200, 400, 503},
          .handle = [&services](const std::shared_ptr<Call>& call) { search(services, call); }});
+    router.add(
+        {.method = "GET",
+         .path = "/v1/history/summary",
+         .scope = Scope::read,
+         .summary = "Count events of the journal",
+         .parameters = {{"by", "class, link, day, submitter, domain, reply or type"},
+                        {"filter", "Words that select events; none: all", Parameter::Kind::texts},
+                        {"limit", "Maximum number of groups: 100 by default, at most 1000", Parameter::Kind::number}},
+         .answer = schema::history_summary,
+         .statuses = {200, 400, 503},
+         .handle = [&services](const std::shared_ptr<Call>& call) { summarize(services, call); }});
     router.add({.method = "GET",
                 .path = "/v1/messages/{id}/events",
                 .scope = Scope::read,

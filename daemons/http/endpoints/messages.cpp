@@ -72,7 +72,6 @@ void explain_message(Services& services, const std::shared_ptr<Call>& call) {
                        });
 }
 
-// What is being delivered cannot be called back: it may still arrive.
 void remove_message(Services& services, const std::shared_ptr<Call>& call) {
     const auto report = call->parameter("report"), why = call->parameter("why");
     if (!report.empty() && report != "true" && report != "false")
@@ -81,16 +80,7 @@ void remove_message(Services& services, const std::shared_ptr<Call>& call) {
                     {"ids", {call->value(0)}},
                     {"reason", why.empty() ? "removed over HTTP" : std::string(why)}};
     services.queue.ask(call->caller().principal, std::move(request), [call](const QueueClient::Answer& answer) {
-        if (answer.failure) return call->respond(problem_of(*answer.failure));
-        const auto counts = answer.lines.empty() ? json::object() : answer.lines.front();
-        const auto count = [&](const char* name) { return counts.value(name, std::uint64_t{0}); };
-        if (count("matched") == 0) return call->respond(Problem{404, "not-found", "There is no such message."});
-        if (count("in_flight") > 0)
-            return call->respond(Problem{409, "in-delivery",
-                                         "The message is being delivered: it may still arrive. What is not delivered "
-                                         "by this attempt is removed."});
-        if (count("changed") == 0)
-            return call->respond(Problem{409, "already", "The message is being removed, or is gone."});
+        if (const auto problem = problem_of_removal(answer)) return call->respond(*problem);
         call->respond(json_response(200, {{"id", call->value(0)}, {"removed", true}}));
     });
 }

@@ -5,6 +5,7 @@
 #include "daemons/http/requests/json_reader.h"
 #include "daemons/http/requests/media_type.h"
 #include "daemons/http/requests/schemas.h"
+#include "libsmtp/text/date.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,7 +33,7 @@ constexpr Operation all[] = {
     {op::reroute, Scope::operate, true, false}, {op::reprioritise, Scope::operate, true, false},
     {op::restore, Scope::operate, true, false}, {op::remove, Scope::remove, true, false},
     {op::expire, Scope::remove, true, false},   {op::pause, Scope::operate, false, true},
-    {op::resume, Scope::operate, false, true},
+    {op::resume, Scope::operate, false, true},  {op::schedule, Scope::operate, true, false},
 };
 
 struct Order {
@@ -67,6 +68,11 @@ std::expected<Order, Problem> read_order(const std::string& body) {
         if (auto value = members.text(text); members.has(text)) order.request[text] = std::move(value);
     if (const auto after = members.number("after", 10 * 365 * 86'400); members.has("after"))
         order.request["after"] = after;
+    if (const auto at = members.text("at"); members.has("at") || name == op::schedule) {
+        const auto time = at == "now" ? smtp::WallTime() : smtp::parse_rfc3339(at);
+        if (!time) members.wrong("at", "a time such as 2027-01-01T08:00:00Z, or now");
+        if (time) order.request["at"] = std::chrono::floor<std::chrono::seconds>(*time).time_since_epoch().count();
+    }
     if (members.flag("permanently")) order.request["permanently"] = true;
     if (order.dry_run) order.request["dry_run"] = true;
     const int selected = members.has("ids") + members.has("filter") + members.has("selection");

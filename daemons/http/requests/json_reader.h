@@ -30,7 +30,11 @@ public:
     std::vector<std::string> texts(std::string_view name, std::size_t most); // one text counts as a list of one
     const nlohmann::json* object(std::string_view name);
     const nlohmann::json* list(std::string_view name, std::size_t most);
-    bool has(std::string_view name) const { return object_.contains(name); }
+    // It is there, and not null.
+    bool has(std::string_view name) const {
+        const auto found = object_.find(name);
+        return found != object_.end() && !found->is_null();
+    }
 
     void wrong(std::string_view name, std::string_view expected);
     // What is wrong, after all members have been taken.

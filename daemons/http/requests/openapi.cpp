@@ -75,7 +75,7 @@ std::set<unsigned> statuses_of(const Route& route) {
 
 json responses_of(const Route& route) {
     json out;
-    const bool is_text = route.answer.empty();
+    const bool is_text = std::ranges::find(route.answer_types, text_type) != route.answer_types.end();
     for (const auto status : statuses_of(route)) {
         const bool good = status < 300;
         json response = {{"description", title_of(status)}, {"content", problem_content()}};

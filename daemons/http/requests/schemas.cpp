@@ -1,65 +1,15 @@
 #include "daemons/http/requests/schemas.h"
-#include <initializer_list>
-#include <nlohmann/json.hpp>
+#include "daemons/http/requests/integration_schemas.h"
+#include "daemons/http/requests/schema_terms.h"
 #include <string>
 #include <utility>
 
 namespace http {
 
 using nlohmann::json;
+using namespace terms;
 
 namespace {
-
-using Properties = std::initializer_list<std::pair<const char*, json>>;
-
-json of_type(const char* type) { return {{"type", type}}; }
-json text() { return of_type("string"); }
-json number() { return of_type("integer"); }
-json decimal() { return of_type("number"); }
-json flag() { return of_type("boolean"); }
-json time() { return {{"type", {"string", "null"}}, {"format", "date-time"}}; } // null: there is none
-json list(json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
-json texts() { return list(text()); }
-json named(const char* name) { return schema_reference(name); }
-json values() { return {{"type", "object"}, {"additionalProperties", text()}}; }
-
-json one_of(std::initializer_list<const char*> words) {
-    auto out = text();
-    for (const auto* word : words) out["enum"].push_back(word);
-    return out;
-}
-
-json any_of(std::initializer_list<json> schemas) {
-    json out;
-    for (const auto& each : schemas) out["anyOf"].push_back(each);
-    return out;
-}
-
-// `always` are there, or must be; `sometimes` may be missing.
-json object(Properties always, Properties sometimes = {}) {
-    json out = {{"type", "object"}, {"properties", json::object()}};
-    for (const auto& [name, schema] : always) {
-        out["properties"][name] = schema;
-        out["required"].push_back(name);
-    }
-    for (const auto& [name, schema] : sometimes) out["properties"][name] = schema;
-    return out;
-}
-
-json page(const char* name, json items) {
-    return object({{name, list(std::move(items))}, {"next", {{"type", {"string", "null"}}}}});
-}
-
-json with(json base, const json& further) {
-    base["properties"].update(further["properties"]);
-    for (const auto& each : further.value("required", json::array())) base["required"].push_back(each);
-    return base;
-}
-
-json described(json schema, const char* description) {
-    schema["description"] = description;
-    return schema;
-}
 
 // ---- submission and errors ----
 
@@ -81,11 +31,24 @@ json problem() {
                      "An error, RFC 9457.");
 }
 
+json attachment() {
+    return object({{"content", described(text(), "Its bytes, in Base64.")}},
+                  {{"name", text()},
+                   {"type", described(text(), "By default application/octet-stream.")},
+                   {"cid", described(text(), "It is shown where html refers to cid: and this.")}});
+}
+
 json submission() {
+    json fields = {{"type", "object"}, {"additionalProperties", any_of({text(), texts()})}};
     return described(object({{"from", described(text(), "Sender of the envelope; empty: the null one.")},
-                             {"to", any_of({text(), texts()})},
-                             {"raw", described(text(), "The message, RFC 5322.")}},
-                            {{"not_before", text()},
+                             {"to", any_of({text(), texts()})}},
+                            {{"raw", described(text(), "The message, RFC 5322; or the next five members.")},
+                             {"subject", text()},
+                             {"text", text()},
+                             {"html", text()},
+                             {"headers", described(std::move(fields), "Further header fields.")},
+                             {"attachments", list(attachment())},
+                             {"not_before", text()},
                              {"expires", text()},
                              {"lane", one_of({"high", "normal", "bulk"})},
                              {"policy", text()},
@@ -165,7 +128,7 @@ json message_in_detail() {
                                                                {"held_by", text()},
                                                                {"held_reason", text()},
                                                                {"rerouted_to", text()}},
-                                                              {{"deliver_by", number()}, {"late_mail", text()}}));
+                                                              {{"deliver_by", time()}, {"late_mail", text()}}));
 }
 
 json finished_message() {
@@ -186,6 +149,16 @@ json finished_message() {
                              {"size", number()},
                              {"events", list(named("Event"))}}),
                      "From the journal.");
+}
+
+json history_summary() {
+    auto group = object({{"name", text()},
+                         {"events", number()},
+                         {"delivered", number()},
+                         {"deferred", number()},
+                         {"failed", number()}});
+    return object(
+        {{"by", text()}, {"groups", list(std::move(group))}, {"groups_total", number()}, {"damaged", number()}});
 }
 
 json explained_recipient() {
@@ -317,7 +290,7 @@ json status() {
 
 json order() {
     return described(object({{"op", one_of({"force", "hold", "release", "requeue", "reroute", "reprioritise", "restore",
-                                            "remove", "expire", "pause", "resume"})}},
+                                            "remove", "expire", "pause", "resume", "schedule"})}},
                             {{"ids", texts()},
                              {"filter", texts()},
                              {"selection", described(text(), "Of a dry run, in place of its filter.")},
@@ -327,6 +300,7 @@ json order() {
                              {"lane", text()},
                              {"policy", text()},
                              {"after", number()},
+                             {"at", described(text(), "For schedule: a time as in RFC 3339, or now.")},
                              {"permanently", flag()},
                              {"why", text()},
                              {"dry_run", flag()}}),
@@ -340,9 +314,22 @@ json order_result() {
                 {"still_paused", number()},
                 {"would_change", number()},
                 {"dry_run", flag()},
+                {"not_changed", list(object({{"id", text()}, {"why", text()}}))},
                 {"selection", {{"type", {"string", "null"}}, {"description", "Null: there is none to be used."}}}});
     return any_of({std::move(of_messages), object({{"scope", text()}, {"name", text()}, {"has_mail", flag()}}),
                    object({{"has_mail", flag()}, {"paused_by", text()}})});
+}
+
+json trial_step() {
+    return object({{"at_us", described(number(), "Microseconds since it was asked for.")},
+                   {"step", text()},
+                   {"finding", one_of({"good", "notice", "temporary", "permanent"})},
+                   {"host", text()},
+                   {"recipient", text()},
+                   {"code", number()},
+                   {"status", text()},
+                   {"text", text()},
+                   {"advice", text()}});
 }
 
 json suppression() {
@@ -357,8 +344,6 @@ json suppression() {
                    {"added", time()},
                    {"expires", time()}});
 }
-
-void put(json& out, std::string_view name, json schema) { out[std::string(name)] = std::move(schema); }
 
 } // namespace
 
@@ -383,6 +368,7 @@ json schemas() {
         object({{"messages", list(any_of({finished_message(), named("Event")}))},
                 {"more", flag()},
                 {"damaged", number()}}));
+    put(out, schema::history_summary, history_summary());
     put(out, schema::order, order());
     put(out, schema::order_result, order_result());
     put(out, schema::status, status());
@@ -409,6 +395,13 @@ json schemas() {
     put(out, schema::suppressions, page("suppressions", named("Suppression")));
     put(out, schema::suppressed, object({{"added", number()}, {"replaced", number()}, {"dry_run", flag()}}));
     put(out, schema::allowed, object({{"removed", number()}, {"not_found", number()}, {"dry_run", flag()}}));
+    put(out, schema::trial,
+        object({{"address", text()}}, {{"from", text()},
+                                       {"host", described(text(), "In place of the route's.")},
+                                       {"every_host", flag()},
+                                       {"dialogue", flag()}}));
+    put(out, schema::trial_step, trial_step());
+    add_integration_schemas(out);
     put(out, schema::description, of_type("object"));
     out[std::string(schema::description)]["additionalProperties"] = true;
     return out;

@@ -11,12 +11,15 @@ namespace schema {
 inline constexpr std::string_view problem = "Problem", submission = "Submission",
                                   submission_result = "SubmissionResult", messages = "MessageList", message = "Message",
                                   explanation = "Explanation", events = "EventList", event = "Event",
-                                  removal = "Removal", history = "HistoryList", order = "Order",
-                                  order_result = "OrderResult", status = "Status", links = "LinkList",
+                                  removal = "Removal", history = "HistoryList", history_summary = "HistorySummary",
+                                  order = "Order", order_result = "OrderResult", status = "Status", links = "LinkList",
                                   link = "LinkWithQueues", queues = "QueueList", queue = "Queue", pauses = "PauseList",
                                   new_suppression = "NewSuppression", suppression = "Suppression",
                                   suppressions = "SuppressionList", suppressed = "SuppressionAdded",
-                                  allowed = "SuppressionRemoved", description = "Description";
+                                  allowed = "SuppressionRemoved", trial = "Trial",
+                                  trial_step = "TrialStep", hooks = "HookList", hook_replay = "HookReplay",
+                                  hook_result = "HookResult", outbox = "Outbox", outbox_message = "OutboxMessage",
+                                  outbox_deletion = "OutboxDeletion", description = "Description";
 } // namespace schema
 
 // {name: schema}: "components/schemas" of the description.

@@ -1,6 +1,8 @@
 #include "daemons/http/requests/submission.h"
 #include "daemons/common/submission/sender_requests.h"
 #include "daemons/decide/message/idempotency.h"
+#include "daemons/http/compose/message.h"
+#include "daemons/http/requests/draft_reader.h"
 #include "daemons/http/requests/json_reader.h"
 #include "daemons/http/requests/media_type.h"
 #include "libsmtp/message/address.h"
@@ -131,7 +133,7 @@ std::expected<SubmissionRequest, Problem> read_object(web::Request& request, con
                                                       const SubmissionLimits& limits) {
     if (!request.parameters.empty())
         return std::unexpected(invalid("A JSON request has its envelope in the body: expected no parameters."));
-    auto body = read_json(request.body, {"raw"});
+    auto body = read_json(request.body, content_members);
     if (!body) return std::unexpected(body.error());
     request.body = {};
     SubmissionRequest out;
@@ -139,8 +141,12 @@ std::expected<SubmissionRequest, Problem> read_object(web::Request& request, con
     const auto from = members.text("from");
     if (!members.has("from")) members.wrong("from", "an address; \"\" is the null sender");
     const auto to = members.texts("to", limits.recipients);
-    if (!members.has("raw")) members.wrong("raw", "the message as a text");
+    const bool composed = has_draft(members);
+    if (members.has("raw") == composed)
+        members.wrong("raw", composed ? "it without subject, text, html, headers and attachments"
+                                      : "the message as a text, or text or html in its place");
     out.content = members.text("raw");
+    auto draft = read_draft(members);
     std::string problem;
     for (const auto& wish : wishes)
         if (auto value = members.text(wish.member); members.has(wish.member) && problem.empty())
@@ -157,6 +163,13 @@ std::expected<SubmissionRequest, Problem> read_object(web::Request& request, con
     if (!problem.empty()) return std::unexpected(invalid(std::move(problem)));
     if (auto set = set_sender(out, from, caller); !set) return std::unexpected(set.error());
     if (auto set = set_recipients(out, to, limits); !set) return std::unexpected(set.error());
+    if (!composed) return out;
+    draft.sender = out.sender;
+    draft.recipients = out.recipients;
+    *body = {};
+    auto message = compose::message(draft);
+    if (!message) return std::unexpected(invalid(message.error()));
+    out.content = *std::move(message);
     return out;
 }
 

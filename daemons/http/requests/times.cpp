@@ -9,9 +9,9 @@ namespace http {
 
 namespace {
 
-constexpr std::string_view names[] = {"arrival", "expiry",        "next_attempt", "since", "until",
-                                      "oldest",  "failing_since", "first",        "last",  "time",
-                                      "added",   "expires",       "not_before"};
+constexpr std::string_view names[] = {"arrival", "expiry",        "next_attempt", "since",     "until",
+                                      "oldest",  "failing_since", "first",        "last",      "time",
+                                      "added",   "expires",       "not_before",   "deliver_by"};
 constexpr std::int64_t latest = 253402300799; // the year 9999
 
 } // namespace

@@ -1,14 +1,15 @@
 #include "daemons/postrider/history/history_command.h"
 #include "daemons/common/history/history_search.h"
+#include "daemons/common/history/history_summary.h"
 #include "daemons/common/terminal/exit_status.h"
 #include "daemons/common/terminal/output.h"
 #include "daemons/postrider/history/history_check.h"
 #include "daemons/postrider/history/history_rows.h"
-#include "daemons/postrider/history/history_summary.h"
 #include "daemons/postrider/history/journal_follow.h"
 #include "daemons/postrider/history/journal_location.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -108,8 +109,13 @@ int nothing_found(const Arguments& arguments, const JournalLocation& journal, co
 
 int summarize(const Arguments& arguments, const JournalLocation& journal, history::HistorySearch& search,
               const history::HistoryQuery& query, std::uint64_t limit) {
-    auto summary = HistorySummary::parse(*arguments.option("--summary"));
-    if (!summary) return fail(usage, summary.error());
+    const auto asked = *arguments.option("--summary");
+    constexpr std::string_view prefix = "by=";
+    const std::string_view by = asked;
+    auto summary = history::HistorySummary::parse(by.starts_with(prefix) ? by.substr(prefix.size()) : by);
+    if (!summary)
+        return fail(usage, fmt::format("--summary {}: expected by={}", asked,
+                                       fmt::join(history::HistorySummary::groupings, ", by=")));
     const auto done = search.newest_first(query, [&](const json& event) {
         summary->add(event);
         return true;
@@ -119,7 +125,7 @@ int summarize(const Arguments& arguments, const JournalLocation& journal, histor
     if (arguments.json)
         print_json(summary->to_json(limit));
     else
-        fmt::print("{}", summary->text(limit, terminal_width()));
+        fmt::print("{}", summary_text(*summary, limit, terminal_width()));
     print_effort(journal, search.effort());
     return ok;
 }

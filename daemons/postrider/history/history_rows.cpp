@@ -154,6 +154,14 @@ std::string event_line(const json& event) {
     return line;
 }
 
+std::string summary_text(const history::HistorySummary& summary, std::uint64_t limit, std::size_t width) {
+    Table table({">Events", ">Delivered", ">Deferred", ">Failed", summary.by()});
+    for (const auto& [group, counts] : summary.sorted(limit))
+        table.row({fmt::format("{}", counts.total()), fmt::format("{}", counts.delivered),
+                   fmt::format("{}", counts.deferred), fmt::format("{}", counts.failed), group});
+    return table.text(width);
+}
+
 json to_json(const FoundMessage& message, bool with_events) {
     const auto& history = message.history;
     json out = {{"version", 1},

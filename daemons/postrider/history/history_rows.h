@@ -1,5 +1,6 @@
 // Events and messages of the journal in the form for a terminal and as JSON. Pure.
 #pragma once
+#include "daemons/common/history/history_summary.h"
 #include "daemons/common/history/message_history.h"
 #include "daemons/common/terminal/text.h"
 #include <cstdint>
@@ -34,6 +35,9 @@ std::string message_text(const FoundMessage& message, std::size_t width);
 std::string explanation_text(const FoundMessage& message, std::size_t width);
 // "2026-11-26 18:00:00  42  message.failed  0123…  ann@remote.example  550 5.1.1 …"
 std::string event_line(const nlohmann::json& event);
+
+// The first `limit` groups.
+std::string summary_text(const history::HistorySummary& summary, std::uint64_t limit, std::size_t width);
 
 nlohmann::json to_json(const FoundMessage& message, bool with_events);
 

@@ -12,13 +12,15 @@ namespace code = proto::control::code;
 
 namespace {
 
-// What http passes on for its clients: an attacker in control of that process cannot do more.
-bool is_for_http(std::string_view operation) {
-    constexpr std::string_view all[] = {op::status,       op::links,    op::link,       op::queues,      op::queue,
-                                        op::messages,     op::message,  op::explain,    op::pause,       op::resume,
-                                        op::force,        op::hold,     op::release,    op::remove,      op::expire,
-                                        op::restore,      op::reroute,  op::requeue,    op::attempt,     op::suppressed,
-                                        op::suppressions, op::suppress, op::unsuppress, op::reprioritise};
+// What http passes on for its clients: an attacker in control of that process cannot do more. `content`: it may be
+// read.
+bool is_for_http(std::string_view operation, bool content) {
+    if (operation == op::content) return content;
+    constexpr std::string_view all[] = {
+        op::status,   op::links,      op::link,         op::queues,  op::queue,   op::messages,   op::message,
+        op::explain,  op::pause,      op::resume,       op::force,   op::hold,    op::release,    op::remove,
+        op::expire,   op::restore,    op::reroute,      op::requeue, op::attempt, op::suppressed, op::suppressions,
+        op::suppress, op::unsuppress, op::reprioritise, op::schedule};
     return std::ranges::find(all, operation) != std::end(all);
 }
 
@@ -29,7 +31,7 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
               [this](const Request& request, const nlohmann::json& body) { handle(request, body); }),
       relay_(
           deps.loop, deps.log, [this](const Request& request, const nlohmann::json& body) { handle(request, body); },
-          is_for_http),
+          [content = deps.http_content](std::string_view operation) { return is_for_http(operation, content()); }),
       inspector_({.config = deps.config,
                   .engine = deps.driver.engine(),
                   .pool = deps.pool,
@@ -44,16 +46,17 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
                   .pauses = deps.pauses,
                   .loading = [status = deps.status] { return status().loading; }},
                  replies_),
-      lister_(deps.driver.engine(), selection_, replies_), changes_({.log = deps.log,
-                                                                     .config = deps.config,
-                                                                     .driver = deps.driver,
-                                                                     .pool = deps.pool,
-                                                                     .files = deps.files,
-                                                                     .intake = deps.intake,
-                                                                     .stops = deps.stops,
-                                                                     .selection = selection_,
-                                                                     .events = deps.events},
-                                                                    replies_),
+      lister_(deps.driver.engine(), selection_, replies_), content_(deps.pool, replies_),
+      changes_({.log = deps.log,
+                .config = deps.config,
+                .driver = deps.driver,
+                .pool = deps.pool,
+                .files = deps.files,
+                .intake = deps.intake,
+                .stops = deps.stops,
+                .selection = selection_,
+                .events = deps.events},
+               replies_),
       pauses_({.log = deps.log,
                .config = deps.config,
                .driver = deps.driver,
@@ -92,6 +95,8 @@ bool Control::look(const Request& request, const nlohmann::json& body, std::stri
         inspector_.send_routes(request, text_field(body, "address"));
     else if (operation == op::message || operation == op::explain)
         inspector_.send_message(request, body, operation == op::explain ? View::explanation : View::message);
+    else if (operation == op::content)
+        content_.read(request, body);
     else if (operation == op::suppressions)
         suppressions_.list(request, body);
     else if (operation == op::suppressed)

@@ -4,6 +4,7 @@
 #pragma once
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/common/ipc/json_relay.h"
+#include "daemons/queue-manager/requests/content_requests.h"
 #include "daemons/queue-manager/requests/erasure_requests.h"
 #include "daemons/queue-manager/requests/message_changes.h"
 #include "daemons/queue-manager/requests/message_lister.h"
@@ -39,6 +40,7 @@ public:
         DeliveryProbes& probes;
         const decide::SourceBackoff& resting; // source addresses
         std::function<QueueStatus()> status;
+        std::function<bool()> http_content; // http.content
     };
     // `fd`: bound and listening. Only `operators` are answered.
     Control(const Dependencies& dependencies, common::Fd fd, common::Operators operators);
@@ -58,6 +60,7 @@ private:
     QueueInspector inspector_;
     MessageSelection selection_;
     MessageLister lister_;
+    ContentRequests content_;
     MessageChanges changes_;
     PauseRequests pauses_;
     RestoreRequests restore_;

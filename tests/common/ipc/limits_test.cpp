@@ -7,7 +7,10 @@
 #include "daemons/common/proto/delivery.h"
 #include "daemons/common/proto/hello.h"
 #include "daemons/common/proto/metrics.h"
+#include "daemons/common/proto/metrics_text.h"
 #include "daemons/common/proto/recipient_check.h"
+#include "daemons/common/proto/relayed_control.h"
+#include "daemons/common/proto/relayed_submission.h"
 #include "daemons/common/proto/report.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/common/proto/submission.h"
@@ -133,6 +136,9 @@ void every_conversation(std::size_t length, std::size_t elements) {
     all_of<proto::categorize::Message>(length, elements);
     all_of<proto::delivery::Message>(length, elements);
     all_of<proto::metrics::Message>(length, elements);
+    all_of<proto::metrics_text::Message>(length, elements);
+    all_of<proto::relayed_control::Message>(length, elements);
+    all_of<proto::relayed_submission::Message>(length, elements);
     all_of<proto::hello::Message>(length, elements);
     all_of<proto::recipient_check::Message>(length, elements);
     all_of<proto::report::Message>(length, elements);

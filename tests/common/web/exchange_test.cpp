@@ -35,3 +35,38 @@ TEST_CASE("a client that is too far behind is cut") {
     CHECK(cut);
     CHECK(exchange.ended());
 }
+
+TEST_CASE("who wrote all of it learns when it has been taken, and may end it as incomplete") {
+    bool cut = false;
+    int drained = 0, left = 0;
+    Exchange exchange({}, {.answered = {}, .cut = [&] { cut = true; }});
+    exchange.on_drained([&] { ++drained; });
+    exchange.on_gone([&] { ++left; });
+    exchange.begin_stream({});
+    exchange.write("abc");
+    exchange.drained();
+    CHECK(drained == 1);
+    exchange.abort();
+    CHECK(cut);
+    exchange.drained();
+    exchange.write("d");
+    CHECK(drained == 1);
+    CHECK(exchange.unread() == 3);
+    exchange.leave(false);
+    CHECK(left == 1);
+    CHECK_FALSE(exchange.wants_drained());
+}
+
+TEST_CASE("a stream whose client wants its head only has been left") {
+    int left = 0;
+    Exchange head({}, {}), whole({}, {});
+    for (auto* each : {&head, &whole}) {
+        each->on_gone([&] { ++left; });
+        each->begin_stream({});
+    }
+    whole.end();
+    whole.leave(true);
+    CHECK(left == 0);
+    head.leave(true);
+    CHECK(left == 1);
+}

@@ -28,4 +28,9 @@ TEST_CASE("words beyond ASCII are encoded and cut between characters") {
         CHECK(word.starts_with("=?utf-8?Q?=E2"));
         CHECK(word.ends_with("=AC?="));
     }
+    for (const std::size_t first : {24U, 40U, 67U}) {
+        const auto shorter = smtp::encoded_words(text, first);
+        CHECK(shorter.find(' ') <= first);
+        CHECK(smtp::decoded_words(shorter) == text);
+    }
 }

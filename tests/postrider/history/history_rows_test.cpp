@@ -1,6 +1,5 @@
 // Messages and events of the journal as text, as JSON, and counted.
 #include "daemons/postrider/history/history_rows.h"
-#include "daemons/postrider/history/history_summary.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -75,26 +74,9 @@ TEST_CASE("times of events") {
     CHECK(event_seconds("soon") == 0);
 }
 
-TEST_CASE("events are counted by class, link, day, domain or reply") {
-    auto summary = HistorySummary::parse("by=class");
-    REQUIRE(summary);
-    CHECK(summary->empty());
-    for (const auto& each : life) summary->add(each);
-    const auto out = summary->to_json(10);
-    const auto first = json::parse(R"({"class":"-","events":2,"delivered":1,"deferred":0,"failed":0})");
-    CHECK(out["groups"][0] == first);
-    CHECK(out["groups_total"] == 3);
-    CHECK(summary->to_json(1)["groups"].size() == 1);
-    CHECK(summary->text(10, 0).find("recipient") != std::string::npos);
-    for (const auto* by : {"link", "day", "submitter", "domain", "reply", "type"}) CHECK(HistorySummary::parse(by));
-    CHECK(HistorySummary::parse("by=colour").error() ==
-          "--summary by=colour: expected by=class, by=link, by=day, by=submitter, by=domain, by=reply, by=type");
-    auto by_domain = *HistorySummary::parse("domain");
-    by_domain.add(life[3]);
-    CHECK(by_domain.to_json(1)["groups"][0]["domain"] == "y.example");
-    auto by_reply = *HistorySummary::parse("reply");
-    for (int i = 0; i < 20'000; ++i) by_reply.add({{"text", std::to_string(i)}});
-    const auto others = by_reply.to_json(1)["groups"][0];
-    CHECK(others["reply"] == "(others)");
-    CHECK(others["events"] == 10'000);
+TEST_CASE("counts of events as a table") {
+    auto summary = *history::HistorySummary::parse("class");
+    for (const auto& each : life) summary.add(each);
+    CHECK(summary_text(summary, 10, 0).find("recipient") != std::string::npos);
+    CHECK(std::ranges::count(summary_text(summary, 1, 0), '\n') == 2);
 }

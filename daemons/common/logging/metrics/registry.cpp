@@ -77,6 +77,8 @@ constexpr MetricDefinition all[] = {
      {}, {}},
     {MetricId::listeners, "postrider_smtpd_listeners", gauge, number,
      "Listening sockets on which SMTP servers accept connections, in all their processes together.", {}, {}},
+    {MetricId::http_lockouts, "postrider_http_lockouts_total", counter, number,
+     "Networks locked out of the API because of invalid tokens.", {}, {}},
     {MetricId::deliveries, "postrider_deliveries_total", counter, number,
      "Attempts to deliver to a recipient, by outcome; a deferred recipient is counted again at its next attempt.",
      {"transport", transports}, {"outcome", outcomes}},

@@ -16,7 +16,7 @@ enum class MetricId : std::uint8_t {
     // mail comes in
     messages_accepted, recipients_accepted, bytes_accepted, commit_seconds, sync_seconds,
     sessions, sessions_open, session_ends, rejects, access_results, tls_sessions, tls_failures, authentications,
-    lockouts, content_memory, listeners,
+    lockouts, content_memory, listeners, http_lockouts,
     // mail goes out
     deliveries, delay_seconds, delay_stage_seconds, connections, client_tls_sessions, source_refusals,
     messages_removed, messages_expired,

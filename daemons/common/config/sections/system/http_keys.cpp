@@ -25,6 +25,11 @@ Section section_for(Http& s) {
              "Whether addresses other than those of loopback are allowed in listen. There is no TLS: mail and tokens "
              "pass in plain text. Only for a private network, or behind a proxy that adds TLS.",
              ""},
+            {"content", BoolKey{&s.content},
+             "Whether the content of queued mail, and of failed mail that is kept, can be read through the API, with "
+             "the scope read:content. While it is false, the http process cannot read mail even if an attacker "
+             "controls it.",
+             ""},
             {"names", non_empty_texts(s.names),
              "Names that clients may use for this server, in the header field Host. mta.hostname, localhost and the "
              "addresses in listen are always allowed. Requests with other names are rejected: a web page cannot use a "
@@ -32,6 +37,10 @@ Section section_for(Http& s) {
              "[\"api.example.org\"]"},
             {"connections", IntKey{&s.connections, 1, 10'000},
              "Maximum number of connections on each address and on the socket.", ""},
+            {"connections_per_address", IntKey{&s.connections_per_address, 0, 10'000},
+             "Maximum number of connections of one client address, or of one IPv6 network of 64 bits. Further ones are "
+             "closed. Clients on loopback have no such limit. 0 disables it.",
+             ""},
             {"followers", IntKey{&s.followers, 0, 10'000},
              "Maximum number of clients that follow events. Further ones get status 503.", ""},
             {"memory", SizeKey{&s.memory, 1 * MiB, 64 * GiB},

@@ -1,30 +1,30 @@
-#include "daemons/postrider/history/history_summary.h"
+#include "daemons/common/history/history_summary.h"
 #include "daemons/common/history/history_query.h"
 #include "daemons/common/history/message_history.h"
 #include <algorithm>
-#include <array>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-namespace postrider {
+namespace history {
 
-using history::string_of;
 using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 7> groupings = {"class", "link", "day", "submitter", "domain", "reply", "type"};
 constexpr std::string_view all_others = "(others)", none = "-";
 constexpr std::size_t day_length = 10, longest_group = 200;
 
+std::string shortened(std::string text) {
+    if (text.size() <= longest_group) return text;
+    auto end = longest_group;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end; // not inside a character
+    text.resize(end);
+    return text + "…";
+}
+
 } // namespace
 
-std::expected<HistorySummary, std::string> HistorySummary::parse(std::string_view text) {
-    constexpr std::string_view prefix = "by=";
-    const auto by = text.starts_with(prefix) ? text.substr(prefix.size()) : text;
-    if (std::ranges::find(groupings, by) == groupings.end())
-        return std::unexpected(fmt::format("--summary {}: expected by={}", text, fmt::join(groupings, ", by=")));
+std::optional<HistorySummary> HistorySummary::parse(std::string_view by) {
+    if (std::ranges::find(groupings, by) == groupings.end()) return {};
     return HistorySummary(std::string(by));
 }
 
@@ -33,10 +33,10 @@ std::string HistorySummary::group_of(const json& event) const {
     if (by_ == "day") {
         group = string_of(event, "time").substr(0, day_length);
     } else if (by_ == "domain") {
-        const auto recipients = history::recipients_of(event);
-        if (!recipients.empty()) group = history::domain_of(recipients.front());
+        const auto recipients = recipients_of(event);
+        if (!recipients.empty()) group = domain_of(recipients.front());
     } else if (by_ == "reply") {
-        group = truncated(history::reply_of(event), longest_group);
+        group = shortened(reply_of(event));
     } else {
         group = string_of(event, by_);
     }
@@ -68,14 +68,6 @@ std::vector<std::pair<std::string, HistorySummary::Counts>> HistorySummary::sort
     return rows;
 }
 
-std::string HistorySummary::text(std::size_t limit, std::size_t width) const {
-    Table table({">Events", ">Delivered", ">Deferred", ">Failed", by_});
-    for (const auto& [group, counts] : sorted(limit))
-        table.row({fmt::format("{}", counts.total()), fmt::format("{}", counts.delivered),
-                   fmt::format("{}", counts.deferred), fmt::format("{}", counts.failed), group});
-    return table.text(width);
-}
-
 json HistorySummary::to_json(std::size_t limit) const {
     json rows = json::array();
     for (const auto& [group, counts] : sorted(limit))
@@ -87,4 +79,4 @@ json HistorySummary::to_json(std::size_t limit) const {
     return {{"version", 1}, {"by", by_}, {"groups", std::move(rows)}, {"groups_total", groups_.size()}};
 }
 
-} // namespace postrider
+} // namespace history

@@ -1,0 +1,77 @@
+// Questions to a journal on disk, and those that nobody waits for any longer.
+#include "daemons/common/runtime/timer.h"
+#include "daemons/http/backend/journal_reader.h"
+#include "libspool/journal/segments/segment_list.h"
+#include "tests/temporary_directory.h"
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fstream>
+
+using namespace std::chrono_literals;
+using http::JournalReader;
+
+namespace {
+
+struct Place {
+    TemporaryDirectory directory;
+    common::Loop loop;
+    JournalReader reader{loop, directory.path().string()};
+
+    explicit Place(int messages) {
+        std::ofstream out(directory.path() / spool::segment_file(1, spool::plain_suffix));
+        for (int i = 1; i <= messages; ++i)
+            out << fmt::format(R"({{"v":1,"seq":{},"node":"n","time":"2026-11-20T12:00:00.000000Z",)"
+                               R"("type":"message.delivered","id":"0C5A{:06}1010","recipient":"r@d{}.example"}})"
+                               "\n",
+                               i, i, i % 3);
+        std::ofstream synced(directory.path() / "synced", std::ios::binary);
+        std::string number(8, '\0');
+        for (std::size_t i = 0; i < 8; ++i) number[i] = static_cast<char>(messages >> (i < 4 ? 8 * i : 31));
+        synced << "PRSYNCED" << number;
+    }
+    void until_idle() {
+        common::Timer limit(loop, [this] { loop.stop(); });
+        limit.start(10s);
+        while (reader.open() > 0 && limit.armed()) uv_run(&loop.uv(), UV_RUN_ONCE);
+        REQUIRE(reader.open() == 0);
+    }
+};
+
+JournalReader::Cancelled flag(bool cancelled = false) { return std::make_shared<std::atomic<bool>>(cancelled); }
+
+} // namespace
+
+TEST_CASE("searches and counts") {
+    Place place(30);
+    JournalReader::Answer found, counted, wrong;
+    place.reader.search({"domain=d1.example"}, 4, flag(), [&](auto answer) { found = std::move(answer); });
+    place.reader.summarize({}, "domain", 2, flag(), [&](auto answer) { counted = std::move(answer); });
+    place.reader.summarize({}, "colour", 2, flag(), [&](auto answer) { wrong = std::move(answer); });
+    place.until_idle();
+    CHECK(found.failed == "");
+    CHECK(found.messages.size() == 4);
+    CHECK(found.more);
+    CHECK(counted.summary["groups"].size() == 2);
+    CHECK(counted.summary["groups"][0]["delivered"] == 10);
+    CHECK(counted.summary["groups_total"] == 3);
+    CHECK(wrong.wrong.starts_with("by: expected one of class, link"));
+}
+
+TEST_CASE("a search whose client has gone is given up, and one that waits does not begin") {
+    Place place(30);
+    int answers = 0;
+    const auto gone = flag(true);
+    for (std::size_t i = 0; i < 10 * JournalReader::most_waiting; ++i) // none of them takes a place
+        place.reader.search({"domain=d1.example"}, 4, gone, [&](const auto&) { ++answers; });
+    JournalReader::Answer found;
+    place.reader.search({"domain=d1.example"}, 4, flag(), [&](auto answer) { found = std::move(answer); });
+    place.until_idle();
+    CHECK(answers == 0);
+    CHECK(found.messages.size() == 4);
+    const auto running = flag();
+    JournalReader::Answer given_up;
+    place.reader.summarize({}, "domain", 2, running, [&](auto answer) { given_up = std::move(answer); });
+    running->store(true);
+    place.until_idle();
+    CHECK((given_up.failed == "the search was cancelled" || !given_up.summary.is_null())); // it may have been done
+}
