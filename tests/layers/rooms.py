@@ -222,8 +222,14 @@ ROOMS = {
     "daemons/http/backend": {"daemons/http/requests"},
     # what each path of the API does
     "daemons/http/endpoints": {"daemons/http/backend", "daemons/http/requests"},
-    # the API over HTTP: who may come in, and who answers
-    "daemons/http": {"daemons/http/backend", "daemons/http/endpoints", "daemons/http/requests"},
+    # HTML and addresses as values that escape by construction; pure
+    "daemons/http/html": set(),
+    # style sheet, script and icon of the pages
+    "daemons/http/pages/assets": set(),
+    # what people see and do in a browser, by the API
+    "daemons/http/pages": {"daemons/http/backend", "daemons/http/html", "daemons/http/pages/assets", "daemons/http/requests"},
+    # the API over HTTP, and the pages: who may come in, and who answers
+    "daemons/http": {"daemons/http/backend", "daemons/http/endpoints", "daemons/http/pages", "daemons/http/requests"},
     # the pickup directory without mail: the form of its files, which are whole, those that failed
     "daemons/pickup/directory": set(),
     # accepts local submissions from a socket, the drop directory and the pickup directory
