@@ -1,7 +1,7 @@
 #include "daemons/http/pages/now_page.h"
-#include "daemons/http/pages/link_parts.h"
-#include "daemons/http/pages/members.h"
-#include "daemons/http/pages/parts.h"
+#include "daemons/http/pages/parts/link_parts.h"
+#include "daemons/http/pages/parts/members.h"
+#include "daemons/http/pages/parts/parts.h"
 #include <fmt/format.h>
 #include <map>
 
@@ -63,8 +63,8 @@ Html by_state(const json& status) {
         if (const auto count = number_in(states, state); count > 0)
             rows.push_back({link_to(Url({"messages"}, {{"q", fmt::format("state={}", state)}}), state),
                             live(fmt::format("states.{}", state), count_text(count))});
-    if (rows.empty()) return join(heading("Queue"), note("Nothing is queued."));
-    return join(heading("Queue"), table_of({"Deliveries by state", {"State", "Deliveries#"}, std::move(rows)}));
+    if (rows.empty()) return html::join(heading("Queue"), note("Nothing is queued."));
+    return html::join(heading("Queue"), table_of({"Deliveries by state", {"State", "Deliveries#"}, std::move(rows)}));
 }
 
 Html pauses(const Page& page, const json& status) {

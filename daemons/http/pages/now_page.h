@@ -1,6 +1,6 @@
 // How the mail system is now: whether it accepts and delivers mail, what waits, and what is wrong.
 #pragma once
-#include "daemons/http/pages/page.h"
+#include "daemons/http/pages/frame/page.h"
 
 namespace http::pages {
 

@@ -1,5 +1,5 @@
-#include "daemons/http/pages/layout.h"
-#include "daemons/http/pages/assets.h"
+#include "daemons/http/pages/frame/layout.h"
+#include "daemons/http/pages/frame/assets.h"
 #include "daemons/http/requests/host_check.h"
 #include <fmt/format.h>
 

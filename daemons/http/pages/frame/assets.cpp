@@ -1,4 +1,4 @@
-#include "daemons/http/pages/assets.h"
+#include "daemons/http/pages/frame/assets.h"
 #include "daemons/http/pages/assets/content.h"
 #include "daemons/http/requests/call.h"
 #include <algorithm>

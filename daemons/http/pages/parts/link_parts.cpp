@@ -1,5 +1,5 @@
-#include "daemons/http/pages/link_parts.h"
-#include "daemons/http/pages/members.h"
+#include "daemons/http/pages/parts/link_parts.h"
+#include "daemons/http/pages/parts/members.h"
 
 namespace http::pages {
 
@@ -13,12 +13,9 @@ Row link_row(const nlohmann::json& link) {
     auto why = text_in(link, "last_error");
     if (why.empty()) why = text_in(link, "waiting_for");
     if (why.empty()) why = text_in(link, "idle_reason");
-    return {link_to(Url({"links", name}), foreign(name)),
-            state,
-            count_text(number_in(link, "due")),
-            count_text(number_in(link, "waiting")),
-            count_text(number_in(link, "in_flight")),
-            count_text(number_in(link, "connections")),
+    return {link_to(Url({"links", name}), foreign(name)), state,
+            count_text(number_in(link, "due")),           count_text(number_in(link, "waiting")),
+            count_text(number_in(link, "in_flight")),     count_text(number_in(link, "connections")),
             why.empty() ? Html() : verbatim(why)};
 }
 

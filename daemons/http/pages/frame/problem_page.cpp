@@ -1,5 +1,5 @@
-#include "daemons/http/pages/problem_page.h"
-#include "daemons/http/pages/layout.h"
+#include "daemons/http/pages/frame/problem_page.h"
+#include "daemons/http/pages/frame/layout.h"
 #include "daemons/http/requests/media_type.h"
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "daemons/http/pages/page_routes.h"
+#include "daemons/http/pages/frame/page_routes.h"
 #include <openssl/crypto.h>
 
 namespace http::pages {

@@ -1,6 +1,6 @@
-#include "daemons/http/pages/page.h"
+#include "daemons/http/pages/frame/page.h"
 #include "daemons/common/runtime/loop.h"
-#include "daemons/http/pages/problem_page.h"
+#include "daemons/http/pages/frame/problem_page.h"
 
 namespace http::pages {
 

@@ -1,4 +1,4 @@
-#include "daemons/http/pages/parts.h"
+#include "daemons/http/pages/parts/parts.h"
 #include "libsmtp/text/date.h"
 #include <algorithm>
 #include <charconv>

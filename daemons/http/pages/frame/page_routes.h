@@ -1,7 +1,7 @@
 // Adds pages to the router: those that show something, and those that forms are sent to, whose session and origin are
 // checked.
 #pragma once
-#include "daemons/http/pages/page.h"
+#include "daemons/http/pages/frame/page.h"
 #include "daemons/http/requests/form.h"
 #include "daemons/http/requests/router.h"
 #include <functional>

@@ -1,4 +1,4 @@
-#include "daemons/http/pages/api_client.h"
+#include "daemons/http/pages/frame/api_client.h"
 #include <utility>
 
 namespace http::pages {

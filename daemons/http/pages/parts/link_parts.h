@@ -1,6 +1,6 @@
 // Links as rows of a table, and the names of their states. Pure.
 #pragma once
-#include "daemons/http/pages/parts.h"
+#include "daemons/http/pages/parts/parts.h"
 #include <nlohmann/json.hpp>
 #include <span>
 

@@ -2,8 +2,8 @@
 // answered.
 #pragma once
 #include "daemons/http/html/html.h"
-#include "daemons/http/pages/api_client.h"
-#include "daemons/http/pages/layout.h"
+#include "daemons/http/pages/frame/api_client.h"
+#include "daemons/http/pages/frame/layout.h"
 #include "libsmtp/text/time_types.h"
 #include <memory>
 #include <string>
