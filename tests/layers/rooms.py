@@ -231,8 +231,8 @@ ROOMS = {
     # what pages are made of: tables, fields, rows of links and messages; pure
     "daemons/http/pages/parts": {"daemons/http/html"},
     # what people see and do in a browser, by the API
-    "daemons/http/pages": {"daemons/http/backend", "daemons/http/html", "daemons/http/pages/frame",
-        "daemons/http/pages/parts", "daemons/http/requests"},
+    "daemons/http/pages": {"daemons/http/backend", "daemons/http/pages/frame", "daemons/http/pages/parts",
+        "daemons/http/requests"},
     # the API over HTTP, and the pages: who may come in, and who answers
     "daemons/http": {"daemons/http/backend", "daemons/http/endpoints", "daemons/http/pages", "daemons/http/pages/frame",
         "daemons/http/requests"},

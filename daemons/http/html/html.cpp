@@ -41,11 +41,15 @@ void append_escaped(std::string& out, std::string_view text) {
     }
 }
 
+bool is_for_text(std::string_view attribute) {
+    return std::ranges::find(of_addresses, attribute) == std::end(of_addresses) && attribute != "style" &&
+           !attribute.starts_with("on");
+}
+
 } // namespace
 
 Attribute::Attribute(Name name, std::string_view value) : name(name), value(value), has_value(true) {
-    assert(std::ranges::find(of_addresses, name.text()) == std::end(of_addresses));
-    assert(!name.text().starts_with("on") && name.text() != "style");
+    assert(is_for_text(name.text()));
 }
 
 void Html::add_text(std::string_view text) { append_escaped(markup_, text); }

@@ -58,16 +58,14 @@ Html queued(const Page& page, const std::string& text, const ApiAnswer& answer) 
                       text.empty() ? Html() : bulk_form(page, text));
 }
 
-// Older ones: until the last that is shown.
-Html past(const Page& page, const std::string& text, const ApiAnswer& answer) {
+Html past(const Page& page, const ApiAnswer& answer) {
     if (!answer.good()) return html::join(heading("History"), note(answer.detail()));
     const auto& messages = member(answer.body, "messages");
     if (messages.empty()) return html::join(heading("History"), note("No message in the history matches."));
-    std::optional<Url> next;
-    const auto last = text_in(messages.back(), "last_time");
-    if (flag_in(answer.body, "more") && !last.empty())
-        next = Url({"messages"}, {{"q", fmt::format("{} until={}", text, last)}});
-    return html::join(heading("History"), table_of(past_messages(messages, page.now())), pager({}, next));
+    return html::join(heading("History"), table_of(past_messages(messages, page.now())),
+                      flag_in(answer.body, "more")
+                          ? note("These are the latest ones: further words, such as until=2h, lead to older ones.")
+                          : Html());
 }
 
 void show_messages(const std::shared_ptr<Page>& page) {
@@ -90,8 +88,8 @@ void show_messages(const std::shared_ptr<Page>& page) {
                       auto query = filters(asked);
                       query.emplace_back("limit", in_history);
                       page->ask_any({.method = "GET", .segments = {"v1", "history"}, .parameters = std::move(query)},
-                                    [page, text, content = std::move(content), show](const ApiAnswer& found) {
-                                        show(html::join(content, past(*page, text, found)));
+                                    [page, content = std::move(content), show](const ApiAnswer& found) {
+                                        show(html::join(content, past(*page, found)));
                                     });
                   });
 }

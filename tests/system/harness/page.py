@@ -131,6 +131,10 @@ class Browser:
         assert self.answer.status == status, (self.answer.status, page.text)
         return page
 
-    def log_in(self, token):
+    def log_in(self, token, status=200):
         self.get("/login")
-        return self.send("Log in", token=token)
+        return self.send("Log in", status, token=token)
+
+    def form_token(self):
+        """What forms of this session must have."""
+        return self.get("/places/pause?scope=everything").form("Pause").fields["form"]

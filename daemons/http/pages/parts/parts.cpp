@@ -21,6 +21,13 @@ struct TimeUnit {
 };
 constexpr TimeUnit time_units[] = {{86'400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
 
+// The journal's times have fractions of a second.
+std::string whole_seconds(std::string_view rfc3339) {
+    const auto point = std::min(rfc3339.find('.'), rfc3339.size());
+    const auto zone = std::min(rfc3339.find_first_not_of("0123456789", point + 1), rfc3339.size());
+    return std::string(rfc3339.substr(0, point)) + std::string(point < zone ? rfc3339.substr(zone) : "");
+}
+
 } // namespace
 
 Html foreign(std::string_view text) { return element("bdi", {}, text); }
@@ -50,7 +57,7 @@ std::string span_text(std::chrono::seconds span) {
 }
 
 Html distance_to(std::string_view rfc3339, smtp::WallTime now) {
-    const auto time = smtp::parse_rfc3339(rfc3339);
+    const auto time = smtp::parse_rfc3339(whole_seconds(rfc3339));
     if (!time) return nothing;
     const auto seconds = std::chrono::round<std::chrono::seconds>(*time - now);
     const auto text = seconds.count() > 0 ? "in " + span_text(seconds) : span_text(-seconds) + " ago";
