@@ -65,9 +65,10 @@ function lineOf(event) {
 }
 
 async function* linesOf(stream) {
+    const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
-    for await (const piece of stream.pipeThrough(new TextDecoderStream())) {
-        const lines = (rest + piece).split("\n");
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+        const lines = (rest + piece.value).split("\n");
         rest = lines.pop();
         yield* lines.filter(line => line !== "");
     }
