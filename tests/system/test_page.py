@@ -1,4 +1,7 @@
 """The pages of the http process without a browser and without JavaScript: sessions, forms, and hostile mail."""
+import os
+import time
+
 import pytest
 
 from harness.http_api import Api
@@ -77,6 +80,37 @@ def test_a_wrong_token_is_a_guess(mta, api):
     assert "The token is not valid here." in page.text
     assert not browser.cookies
     assert mta.logged(r"unknown\[127\.\S+\]: HTTP token authentication failed: unknown token")
+
+
+@pytest.mark.needs("own network")
+def test_guesses_at_the_login_lock_the_network_out(mta, network, block):
+    network.add("192.0.2.66", "192.0.2.200", "203.0.113.5")
+    mta.config["http"] = {"listen": [f"{mta.address}:{block.port()}"], "failures_per_network": 2}
+    api = Api(mta)
+    mta.start()
+    right = api.allow("boss", "--scope", "read")
+    guesser = Browser(api, source="192.0.2.66")
+    for token in ("prt_guess", ""):
+        assert guesser.request("POST", "/login", {"token": token}).status == 401
+    assert Browser(api, source="192.0.2.200").log_in(right, status=429).text.count("Too many invalid tokens came from this network")
+    assert api.request("GET", "/v1/status", token=right, source="192.0.2.66").status == 429, "by both ways together"
+    assert Browser(api, source="203.0.113.5").log_in(right).text.count("token boss")
+
+
+def test_on_the_socket_the_user_needs_no_token(mta, api):
+    browser = Browser(api, socket=mta.spool / "run/http.sock")
+    user = f"uid {os.getuid()}"
+    assert f"You have come through the socket as {user}" in browser.get("/").text
+    page = browser.send(f"Continue as {user}")
+    assert f"user with id {os.getuid()}" in page.text and "Mail is accepted" in page.text
+    elsewhere = Browser(api)
+    elsewhere.cookies = dict(browser.cookies)
+    assert elsewhere.request("GET", "/").status == 303, "the session is the user's, and only there"
+    browser.get("/places/pause?scope=everything")
+    browser.send("Pause", why="by socket")
+    assert [pause["reason"] for pause in api.json("/v1/pauses")["pauses"]] == ["by socket"]
+    assert "Continue as" not in Browser(api).get("/").text
+    assert Browser(api).request("POST", "/login", {"token": ""}).status == 401
 
 
 def test_scopes_decide_what_is_there(api):
@@ -313,3 +347,29 @@ def test_the_latest_events(mta, api, browser):
     [events] = [attributes for tag, attributes in browser.page.elements if attributes.get("id") == "events"]
     newest = max(e["seq"] for e in api.json(f"/v1/messages/{sent}/events")["events"])
     assert int(events["data-after"]) == newest
+
+
+# ---- much of it
+
+def test_many_recipients_are_shown_in_parts(mta, api, browser):
+    """Each page within the time that a person does not notice, on a machine that does other things, too: five times as much."""
+    mta.config["submit"]["recipients"] = 10_000
+    mta.command("pause", "all")
+    mta.write_config()
+    mta.command("reload")
+    to = [f"user{n}@remote.example" for n in range(10_000)]
+    sent = wait_until(lambda: api.request("POST", "/v1/messages", {"from": "shop@test.example", "to": to, "raw": MESSAGE.decode()}).json.get("id"), 20)
+    wait_until(lambda: api.json(f"/v1/messages/{sent}")["state"] == "paused", 30, "it to wait")
+    for path, texts in ((f"/messages/{sent}", ("10,000 Recipients", "user0@", "user99@")),
+                        (f"/messages/{sent}?recipients=9950", ("user9999@",)), ("/messages", ("9,998 more",)),
+                        (f"/messages/{sent}/explain", ("user0@",)), ("/links", ("remote.example",))):
+        begun = time.monotonic()
+        page = browser.get(path)
+        took = time.monotonic() - begun
+        print(path, f"{took:.3f} s", len(browser.answer.body))
+        assert len(browser.answer.body) < 200_000, path
+        assert took < 1.5, path
+        for text in texts:
+            assert text in page.text, (path, text)
+    assert "user100@" not in browser.get(f"/messages/{sent}").text
+    assert "user100@" in browser.follow("Next").text

@@ -1,6 +1,8 @@
 """A browser without JavaScript, as far as the pages need one: it keeps its cookie, follows links and redirections, and sends
 the forms that a page has. What it reads must be well-formed, and as the content security policy wants it."""
 import http.client
+import os
+import socket
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from urllib.parse import urlencode, urlsplit
@@ -71,10 +73,26 @@ class Document(HTMLParser):
         return found
 
 
+class OverSocket(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=30)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        folder = os.open(self.path.parent, os.O_PATH)  # the path may be longer than a socket's may be
+        try:
+            self.sock.connect(f"/proc/self/fd/{folder}/{self.path.name}")
+        finally:
+            os.close(folder)
+
+
 class Browser:
-    def __init__(self, api, source=None):
-        self.api, self.source, self.cookies = api, source, {}
-        self.origin = f"http://{api.host}:{api.port}"
+    def __init__(self, api, source=None, socket=None):
+        """`source`: its address. `socket`: it comes through this one, as by ssh -L."""
+        self.api, self.source, self.socket, self.cookies = api, source, socket, {}
+        self.origin = "http://localhost" if socket else f"http://{api.host}:{api.port}"
         self.answer = self.page = None
 
     def request(self, method, path, body=None, headers=(), cookie=True):
@@ -83,8 +101,11 @@ class Browser:
             fields["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         if body is not None:
             fields = {"Content-Type": "application/x-www-form-urlencoded", "Origin": self.origin} | fields
-        connection = http.client.HTTPConnection(self.api.host, self.api.port, timeout=30,
-                                                source_address=(self.source, 0) if self.source else None)
+        if self.socket:
+            connection = OverSocket(self.socket)
+        else:
+            connection = http.client.HTTPConnection(self.api.host, self.api.port, timeout=30,
+                                                    source_address=(self.source, 0) if self.source else None)
         try:
             connection.request(method, path, urlencode(body) if isinstance(body, dict) else body,
                                {name: value for name, value in fields.items() if value is not None})
