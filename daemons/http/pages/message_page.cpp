@@ -15,6 +15,8 @@ using tokens::Scope;
 
 namespace {
 
+constexpr std::size_t most_explained = 200; // the queue-manager would explain all recipients at once
+
 Html optional_text(const json& message, std::string_view name) {
     const auto text = text_in(message, name);
     return text.empty() ? Html() : foreign(text);
@@ -93,7 +95,9 @@ Html recipients(const Page& page, const std::string& id, const json& message) {
 
 Html actions(const Page& page, const std::string& id, const json& message) {
     const bool held = text_in(message, "state") == "held";
-    Html out = link_to(Url({"messages", id, "explain"}), "What each recipient waits for");
+    Html out;
+    if (member(message, "recipients").size() <= most_explained)
+        out += link_to(Url({"messages", id, "explain"}), "What each recipient waits for");
     for (const auto& each : all_operations()) {
         if (each.of_places || !page.may(each.scope) || each.name == (held ? "hold" : "release")) continue;
         out += action_link(Url({"messages", id, each.name}), each.button);
