@@ -1,6 +1,7 @@
 #include "daemons/http/gate.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/tokens/token_file.h"
+#include "daemons/http/requests/cookie.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <cstring>
@@ -14,19 +15,40 @@ using tokens::Token;
 
 namespace {
 
-bool may(const tokens::Scopes& scopes, const Route& route) {
-    return scopes.has(*route.scope) || (route.or_scope && scopes.has(*route.or_scope));
-}
-
-Denial forbidden(Scope scope) {
-    return {{403, "missing-scope",
-             fmt::format("The token does not have the scope \"{}\", which this needs.", tokens::name_of(scope))}};
-}
-
 Denial locked_out(smtp::Duration left) {
     const auto seconds = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(left).count());
     return {{429, "locked-out",
              "Too many invalid tokens came from this network: no token is accepted from it for a while.", seconds}};
+}
+
+constexpr std::string_view page_field = "x-postrider-page"; // of requests to the API that pages make
+
+Denial no_session() { return {{401, "no-session", "Log in first: the session has ended, or its token is gone."}}; }
+
+Caller caller_of_user(const common::Credentials& user) {
+    Caller caller{.principal = {user.uid, {}}, .submitter = fmt::format("uid:{}", user.uid)};
+    for (auto each : {Scope::read, Scope::read_content, Scope::submit, Scope::operate, Scope::remove, Scope::suppress,
+                      Scope::admin})
+        caller.scopes.add(each);
+    return caller;
+}
+
+Caller caller_with(const Token& token) {
+    return {.principal = {0, "token " + token.name},
+            .scopes = token.scopes,
+            .submitter = token.submitter,
+            .sender_domains = token.sender_domains,
+            .rate = token.rate};
+}
+
+std::string random_text() { return tokens::new_secret().substr(tokens::secret_prefix.size()); }
+
+// "": it may be used now, from there.
+std::string why_not_valid(const Token& token, const web::Client& client, smtp::Now now) {
+    if (token.expires && *token.expires <= now.wall) return fmt::format("token {} has expired", token.name);
+    if (!token.networks.empty() && (!client.address || !common::contains(token.networks, *client.address)))
+        return fmt::format("token {} is not for this network", token.name);
+    return {};
 }
 
 Denial unauthorized() {
@@ -74,10 +96,16 @@ void Gate::configure(common::Operators operators, HostNames names, const config:
 }
 
 // A token from a network that is locked out is not compared: the answer does not depend on its validity.
+std::optional<Denial> Gate::lockout(const web::Request& request, smtp::Now now) const {
+    if (!can_be_locked_out(request.client)) return {};
+    const auto left = failed_tokens_.locked_for(*request.client.address, failure_limits_, now.monotonic);
+    if (!left) return {};
+    return locked_out(*left);
+}
+
 std::expected<Caller, Denial> Gate::admit(const web::Request& request, const Route& route, smtp::Now now) {
-    if (request.has_header("authorization") && can_be_locked_out(request.client))
-        if (const auto left = failed_tokens_.locked_for(*request.client.address, failure_limits_, now.monotonic))
-            return std::unexpected(locked_out(*left));
+    if (request.has_header("authorization"))
+        if (auto denial = lockout(request, now)) return std::unexpected(*std::move(denial));
     auto caller = identify(request, route, now);
     if (!caller || rates_.take(caller->principal.name, caller->rate, 1s, now.monotonic)) return caller;
     return std::unexpected(Denial{
@@ -86,41 +114,84 @@ std::expected<Caller, Denial> Gate::admit(const web::Request& request, const Rou
 
 std::expected<Caller, Denial> Gate::identify(const web::Request& request, const Route& route, smtp::Now now) {
     refresh(now);
-    if (!request.has_header("authorization")) {
-        if (!request.client.user || !operators_.includes(*request.client.user)) return std::unexpected(unauthorized());
-        const auto uid = request.client.user->uid;
-        Caller caller{.principal = {uid, {}}, .submitter = fmt::format("uid:{}", uid)};
-        for (auto each : {Scope::read, Scope::read_content, Scope::submit, Scope::operate, Scope::remove,
-                          Scope::suppress, Scope::admin})
-            caller.scopes.add(each);
-        if (!may(caller.scopes, route)) return std::unexpected(forbidden(*route.scope));
-        return caller;
+    auto caller = known_caller(request, route, now);
+    if (!caller) return caller;
+    if (auto refused = route.refuses(caller->scopes)) return std::unexpected(Denial{*std::move(refused)});
+    return caller;
+}
+
+// Pages know only sessions. The API knows a session only where a page of this server asks: no other site's page can add
+// that field.
+std::expected<Caller, Denial> Gate::known_caller(const web::Request& request, const Route& route, smtp::Now now) {
+    if (route.page) return caller_of_session(request, now);
+    if (request.has_header("authorization")) return caller_of_token(request, now);
+    if (request.has_header(page_field)) {
+        const auto site = request.header("sec-fetch-site");
+        if (!site.empty() && site != "same-origin") return std::unexpected(no_session());
+        return caller_of_session(request, now);
     }
+    const auto& user = request.client.user;
+    if (!user || !operators_.includes(*user)) return std::unexpected(unauthorized());
+    return caller_of_user(*user);
+}
+
+std::expected<Caller, Denial> Gate::caller_of_session(const web::Request& request, smtp::Now now) {
+    const auto* session = sessions_.find(session_secret(request), now.monotonic);
+    if (!session) return std::unexpected(no_session());
+    std::optional<Caller> caller;
+    if (const auto* id = std::get_if<Sessions::UserId>(&session->owner)) {
+        const auto& user = request.client.user;
+        if (user && user->uid == id->number && operators_.includes(*user)) caller = caller_of_user(*user);
+    } else {
+        const auto token = std::ranges::find(tokens_, std::get<Sessions::TokenHash>(session->owner).text, &Token::hash);
+        if (token != tokens_.end() && why_not_valid(*token, request.client, now).empty()) caller = caller_with(*token);
+    }
+    if (!caller) return std::unexpected(no_session());
+    caller->form_token = session->form_token;
+    return *std::move(caller);
+}
+
+std::expected<Caller, Denial> Gate::caller_of_token(const web::Request& request, smtp::Now now) {
     const auto field = request.header("authorization");
     const auto space = std::min(field.find(' '), field.size());
     if (!smtp::same_ignoring_case(field.substr(0, space), "Bearer"))
         return std::unexpected(failed(request, "not a bearer token", now));
     const auto token = check_token(request, field.substr(std::min(space + 1, field.size())), now);
     if (!token) return std::unexpected(token.error());
-    const auto& found = **token;
-    if (!may(found.scopes, route)) return std::unexpected(forbidden(*route.scope));
-    return Caller{.principal = {0, "token " + found.name},
-                  .scopes = found.scopes,
-                  .submitter = found.submitter,
-                  .sender_domains = found.sender_domains,
-                  .rate = found.rate};
+    return caller_with(**token);
 }
+
+std::optional<std::string> Gate::user_of(const web::Request& request) const {
+    const auto& user = request.client.user;
+    if (!user || !operators_.includes(*user)) return {};
+    return fmt::format("uid {}", user->uid);
+}
+
+std::expected<std::string, Denial> Gate::log_in(const web::Request& request, std::string_view secret, smtp::Now now) {
+    refresh(now);
+    if (auto denial = lockout(request, now)) return std::unexpected(*std::move(denial));
+    std::optional<Sessions::Owner> owner;
+    if (secret.empty() && user_of(request)) {
+        owner = Sessions::UserId{request.client.user->uid};
+    } else {
+        const auto token = check_token(request, secret, now);
+        if (!token) return std::unexpected(token.error());
+        owner = Sessions::TokenHash{(*token)->hash};
+    }
+    auto cookie = random_text();
+    sessions_.begin(cookie, *std::move(owner), random_text(), now.monotonic);
+    return cookie;
+}
+
+void Gate::log_out(const web::Request& request) { sessions_.end(session_secret(request)); }
 
 std::expected<const Token*, Denial> Gate::check_token(const web::Request& request, std::string_view secret,
                                                       smtp::Now now) {
     if (secret.size() > tokens::longest_secret) return std::unexpected(failed(request, "unknown token", now));
     const auto* token = tokens::find(tokens_, secret);
     if (!token) return std::unexpected(failed(request, "unknown token", now));
-    if (token->expires && *token->expires <= now.wall)
-        return std::unexpected(failed(request, fmt::format("token {} has expired", token->name), now));
-    if (!token->networks.empty() &&
-        (!request.client.address || !common::contains(token->networks, *request.client.address)))
-        return std::unexpected(failed(request, fmt::format("token {} is not for this network", token->name), now));
+    if (const auto why = why_not_valid(*token, request.client, now); !why.empty())
+        return std::unexpected(failed(request, why, now));
     return token;
 }
 

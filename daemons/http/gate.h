@@ -1,6 +1,6 @@
-// Who may come in: checks host and origin of a request, identifies its caller by token or, on the socket, by user, and
-// limits the rate of each token. Failures are logged in a line that fail2ban's filter finds; too many of them lock a
-// network out. Knows no routes.
+// Who may come in: checks host and origin of a request, identifies its caller by token, by a browser's session or, on
+// the socket, by user, and limits the rate of each token. Failures are logged in a line that fail2ban's filter finds;
+// too many of them lock a network out. Knows no routes.
 #pragma once
 #include "daemons/common/config/sections/system/http.h"
 #include "daemons/common/ipc/operators.h"
@@ -13,7 +13,9 @@
 #include "daemons/http/failed_tokens.h"
 #include "daemons/http/requests/call.h"
 #include "daemons/http/requests/host_check.h"
+#include "daemons/http/requests/login.h"
 #include "daemons/http/requests/router.h"
+#include "daemons/http/sessions.h"
 #include <expected>
 #include <functional>
 #include <optional>
@@ -23,12 +25,7 @@
 
 namespace http {
 
-struct Denial {
-    Problem problem;
-    bool delayed = false; // the answer is to be delayed: a token was guessed
-};
-
-class Gate {
+class Gate final : public Login {
 public:
     using ReportProblem = std::function<void(std::string_view)>;
 
@@ -45,7 +42,16 @@ public:
     // Of the same request later: its token may have been removed.
     std::expected<Caller, Denial> identify(const web::Request& request, const Route& route, smtp::Now now);
 
+    std::optional<std::string> user_of(const web::Request& request) const override;
+    std::expected<std::string, Denial> log_in(const web::Request& request, std::string_view secret,
+                                              smtp::Now now) override;
+    void log_out(const web::Request& request) override;
+
 private:
+    std::optional<Denial> lockout(const web::Request& request, smtp::Now now) const;
+    std::expected<Caller, Denial> known_caller(const web::Request& request, const Route& route, smtp::Now now);
+    std::expected<Caller, Denial> caller_of_session(const web::Request& request, smtp::Now now);
+    std::expected<Caller, Denial> caller_of_token(const web::Request& request, smtp::Now now);
     void refresh(smtp::Now now);
     std::expected<const tokens::Token*, Denial> check_token(const web::Request& request, std::string_view secret,
                                                             smtp::Now now);
@@ -60,6 +66,7 @@ private:
     common::Operators operators_;
     HostNames names_;
     common::RateLimiter rates_;
+    Sessions sessions_{Login::lifetime};
     FailedTokens failed_tokens_;
     FailedTokens::Limits failure_limits_;
     std::vector<common::Network> lockout_exempt_;

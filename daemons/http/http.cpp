@@ -12,6 +12,9 @@
 #include "daemons/http/integration/hooks.h"
 #include "daemons/http/integration/metrics.h"
 #include "daemons/http/integration/outbox.h"
+#include "daemons/http/pages/frame/problem_page.h"
+#include "daemons/http/pages/pages.h"
+#include "daemons/http/requests/form.h"
 #include "daemons/http/requests/media_type.h"
 #include "daemons/http/streams/content.h"
 #include "daemons/http/streams/try.h"
@@ -32,6 +35,10 @@ constexpr std::uint64_t largest_json = 1 << 20;
 std::string_view code_of(unsigned status) {
     if (status == 413 || status == 414) return "too-large";
     return status == 503 || status == 429 ? "busy" : "invalid-request";
+}
+
+web::Response denial(const Problem& problem, const web::Request& request) {
+    return pages::wants_page(request) ? pages::denial_response(problem, request) : response_to(problem);
 }
 
 } // namespace
@@ -72,6 +79,7 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     add_hooks(router_, services_);
     add_metrics(router_, services_);
     add_description(router_);
+    pages::add_pages(router_, context.loop, gate_);
 }
 
 void Http::reconfigure(common::DaemonConfig daemon_config) {
@@ -117,15 +125,15 @@ void Http::serve(std::vector<common::InheritedListener> handed, const config::Ht
 }
 
 std::expected<std::uint64_t, web::Rejection> Http::begin(const web::Request& request) {
-    const auto denied = [](const Problem& problem, smtp::Duration delay = {}) {
-        return std::unexpected(web::Rejection{response_to(problem), delay});
+    const auto denied = [&request](const Problem& problem, smtp::Duration delay = {}) {
+        return std::unexpected(web::Rejection{denial(problem, request), delay});
     };
     if (const auto wrong = gate_.check_origin(request)) return denied(*wrong);
     const auto match = router_.find(request);
     if (!match && match.error().empty())
         return denied({404, "not-found", fmt::format("There is no \"{}\".", smtp::printable(request.path, 200))});
     if (!match) {
-        auto response = response_to(Problem{405, "method-not-allowed", "This path does not have this method."});
+        auto response = denial({405, "method-not-allowed", "This path does not have this method."}, request);
         response.headers.emplace_back("Allow", fmt::format("{}", fmt::join(match.error(), ", ")));
         return std::unexpected(web::Rejection{std::move(response)});
     }
@@ -145,6 +153,7 @@ std::expected<std::uint64_t, web::Rejection> Http::begin(const web::Request& req
 
 std::uint64_t Http::body_limit(const Route& route, const web::Request& request) const {
     if (route.accepts.empty()) return 0;
+    if (route.page) return largest_form;
     if (route.path != "/v1/messages") return largest_json;
     if (media_type(request.header("content-type")) == rfc822_type) return services_.message_size;
     return 2 * services_.message_size + largest_json; // escapes and Base64
@@ -157,7 +166,7 @@ void Http::handle(std::shared_ptr<web::Exchange> exchange) {
     Caller caller;
     if (match->route->scope) {
         auto known = gate_.identify(exchange->request(), *match->route, common::Loop::now());
-        if (!known) return exchange->respond(response_to(known.error().problem));
+        if (!known) return exchange->respond(denial(known.error().problem, exchange->request()));
         caller = *std::move(known);
     }
     match->route->handle(std::make_shared<Call>(std::move(exchange), match->values, std::move(caller)));

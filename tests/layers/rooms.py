@@ -228,9 +228,20 @@ ROOMS = {
     "daemons/http/streams": {"daemons/http/endpoints", "daemons/http/requests"},
     # what the API has for other software: hooks, metrics, EmailEngine's outbox
     "daemons/http/integration": {"daemons/http/endpoints", "daemons/http/requests"},
-    # the API over HTTP: who may come in, and who answers
+    # HTML and addresses as values that escape by construction; pure
+    "daemons/http/html": set(),
+    # style sheet, script and icon of the pages
+    "daemons/http/pages/assets": set(),
+    # the frame of pages, their routes, and the API as they use it
+    "daemons/http/pages/frame": {"daemons/http/html", "daemons/http/pages/assets", "daemons/http/requests"},
+    # what pages are made of: tables, fields, rows of links and messages; pure
+    "daemons/http/pages/parts": {"daemons/http/html"},
+    # what people see and do in a browser, by the API
+    "daemons/http/pages": {"daemons/http/backend", "daemons/http/pages/frame", "daemons/http/pages/parts",
+        "daemons/http/requests"},
+    # the API over HTTP, and the pages: who may come in, and who answers
     "daemons/http": {"daemons/http/backend", "daemons/http/endpoints", "daemons/http/integration",
-        "daemons/http/requests", "daemons/http/streams"},
+        "daemons/http/pages", "daemons/http/pages/frame", "daemons/http/requests", "daemons/http/streams"},
     # the pickup directory without mail: the form of its files, which are whole, those that failed
     "daemons/pickup/directory": set(),
     # accepts local submissions from a socket, the drop directory and the pickup directory

@@ -73,7 +73,11 @@ def has_standardwebhooks():
     return bool(shutil.which("node")) and (NODE_MODULES / "standardwebhooks").exists()
 
 
-NEEDS = {"standardwebhooks": has_standardwebhooks, "root": lambda: os.geteuid() == 0, "strace": can_trace, "mounts": can_mount, "loop": can_loop, "confinement": can_confine,
+def has_browser():
+    return bool(shutil.which("node") and shutil.which("chromium")) and (NODE_MODULES / "playwright-core").exists()
+
+
+NEEDS = {"browser": has_browser, "standardwebhooks": has_standardwebhooks, "root": lambda: os.geteuid() == 0, "strace": can_trace, "mounts": can_mount, "loop": can_loop, "confinement": can_confine,
          "own network": inside_own_network}
 _had = {}
 

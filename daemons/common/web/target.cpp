@@ -37,6 +37,11 @@ std::optional<std::string> decoded(std::string_view text, Plus plus) {
     return out;
 }
 
+bool has_unescaped(std::string_view text) {
+    return std::ranges::any_of(text,
+                               [](char c) { return is_control(c) || c == ' ' || c == '#' || c == '\\' || c < 0; });
+}
+
 std::unexpected<std::string> wrong(std::string_view why) { return std::unexpected(std::string(why)); }
 
 } // namespace
@@ -44,8 +49,7 @@ std::unexpected<std::string> wrong(std::string_view why) { return std::unexpecte
 std::expected<Target, std::string> parse_target(std::string_view text) {
     if (text.size() > longest_target) return wrong("the target of the request is too long");
     if (!text.starts_with('/')) return wrong("expected a path that begins with /");
-    if (std::ranges::any_of(text, [](char c) { return is_control(c) || c == ' ' || c == '#' || c == '\\' || c < 0; }))
-        return wrong("the target of the request has a character that must be escaped");
+    if (has_unescaped(text)) return wrong("the target of the request has a character that must be escaped");
     Target target;
     const auto question = text.find('?');
     target.path = text.substr(0, question);
@@ -61,19 +65,28 @@ std::expected<Target, std::string> parse_target(std::string_view text) {
         rest.remove_prefix(slash + 1);
         if (rest.empty()) return wrong("the path ends with /");
     }
-    for (std::string_view rest = question == text.npos ? std::string_view() : text.substr(question + 1);
-         !rest.empty();) {
+    auto parameters = parse_query(question == text.npos ? std::string_view() : text.substr(question + 1));
+    if (!parameters) return std::unexpected(std::move(parameters.error()));
+    target.parameters = *std::move(parameters);
+    return target;
+}
+
+std::expected<Fields, std::string> parse_query(std::string_view text) {
+    if (text.size() > longest_target) return wrong("the query is too long");
+    if (has_unescaped(text)) return wrong("the query has a character that must be escaped");
+    Fields fields;
+    for (std::string_view rest = text; !rest.empty();) {
         const auto end = std::min(rest.find('&'), rest.size());
         const auto pair = rest.substr(0, end);
         const auto equals = std::min(pair.find('='), pair.size());
         auto name = decoded(pair.substr(0, equals), Plus::space);
         auto value = decoded(equals < pair.size() ? pair.substr(equals + 1) : std::string_view(), Plus::space);
         if (!name || !value) return wrong("the query has an escape that is not valid");
-        if (target.parameters.size() == most_parameters) return wrong("the query has too many parameters");
-        target.parameters.emplace_back(*std::move(name), *std::move(value));
+        if (fields.size() == most_parameters) return wrong("the query has too many parameters");
+        fields.emplace_back(*std::move(name), *std::move(value));
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    return target;
+    return fields;
 }
 
 } // namespace web

@@ -19,5 +19,7 @@ struct Target {
 
 // The error is a line for the client.
 std::expected<Target, std::string> parse_target(std::string_view text);
+// What follows "?", or a form (application/x-www-form-urlencoded).
+std::expected<Fields, std::string> parse_query(std::string_view text);
 
 } // namespace web

@@ -24,6 +24,7 @@ struct Caller {
     std::string submitter;                        // of its mail: "token:shop"
     std::vector<std::string> sender_domains = {}; // empty: any
     std::uint32_t rate = 0;                       // requests per second; 0: no limit
+    std::string form_token = {};                  // that forms of its session must have; empty: there is no session
 };
 
 class Call {

@@ -102,7 +102,8 @@ json operation(const Route& route) {
 
 json openapi(const std::vector<Route>& routes, std::string_view version) {
     json paths;
-    for (const auto& route : routes) paths[std::string(route.path)][smtp::lowered(route.method)] = operation(route);
+    for (const auto& route : routes)
+        if (!route.page) paths[std::string(route.path)][smtp::lowered(route.method)] = operation(route);
     return {{"openapi", "3.1.0"},
             {"info",
              {{"title", "Postrider"},

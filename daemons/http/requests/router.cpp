@@ -1,4 +1,5 @@
 #include "daemons/http/requests/router.h"
+#include <fmt/format.h>
 
 namespace http {
 
@@ -22,6 +23,12 @@ std::optional<std::vector<std::string>> values_of(std::string_view pattern, cons
 }
 
 } // namespace
+
+std::optional<Problem> Route::refuses(const tokens::Scopes& scopes) const {
+    if (!scope || scopes.has(*scope) || (or_scope && scopes.has(*or_scope))) return {};
+    return Problem{403, "missing-scope",
+                   fmt::format("The token does not have the scope \"{}\", which this needs.", tokens::name_of(*scope))};
+}
 
 std::expected<Match, std::vector<std::string_view>> Router::find(const web::Request& request) const {
     std::vector<std::string_view> methods;

@@ -4,6 +4,7 @@
 #include "daemons/common/tokens/token.h"
 #include "daemons/common/web/message.h"
 #include "daemons/http/requests/media_type.h"
+#include "daemons/http/requests/problem.h"
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -36,6 +37,10 @@ struct Route {
     std::vector<std::string_view> answer_types = {json_type}; // of these
     std::vector<unsigned> statuses = {};                      // of answers, besides those of every route
     std::function<void(std::shared_ptr<Call>)> handle = {};
+    bool page = false; // for people: its answers are HTML, and it is not in the description for programs
+
+    // Why these scopes do not suffice; nothing: they do.
+    std::optional<Problem> refuses(const tokens::Scopes& scopes) const;
 };
 
 struct Match {

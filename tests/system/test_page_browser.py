@@ -1,0 +1,93 @@
+"""The pages in Chromium: narrow and wide, light and dark, by keyboard, with and without JavaScript, and with hostile mail. What a
+browser reports in its console fails the test: errors, and violations of the content security policy."""
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.hooks import NODE_MODULES
+from harness.http_api import Api
+from harness.watch import wait_until
+
+SCENARIOS = Path(__file__).parent / "browser/scenarios.mjs"
+MESSAGE = b"From: shop@test.example\r\nTo: other@test.example\r\nSubject: %b\r\n\r\nThank you.\r\n"
+HOSTILE = "<script>alert(1)</script>\"><img src=x onerror=alert(2)>"
+LONG = "a" * 60 + "@" + "b" * 60 + ".remote.example"
+pytestmark = pytest.mark.needs("browser")
+
+
+@pytest.fixture
+def api(mta, remote):
+    made = Api(mta)
+    made.sink = remote()
+    made.sink.at("rcpt", lambda session, argument: "451 4.7.1 " + HOSTILE + "x" * 200)
+    mta.route("*", made.sink)
+    mta.start()
+    made.allow("boss", "--scope", "read,submit,operate,remove,suppress")
+    made.wait_until_ready()
+    return made
+
+
+def run(api, scenario, talk=None, **options):
+    """What the scenario has found. `talk`: called when it says that it is ready."""
+    options |= {"origin": f"http://{api.host}:{api.port}", "token": api.tokens["boss"]}
+    with subprocess.Popen(["node", SCENARIOS, scenario, json.dumps(options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=os.environ | {"NODE_MODULES": str(NODE_MODULES)}) as browser:
+        if talk:
+            assert browser.stdout.readline() == "ready\n", browser.stderr.read()
+            talk()
+        said, failed = browser.communicate(timeout=120)
+    assert browser.returncode == 0, failed
+    return json.loads(said)
+
+
+@pytest.fixture
+def paths(mta, api):
+    """Of all pages, with something to show on each."""
+    sent = api.submit(MESSAGE % HOSTILE.encode(), sender='"<b>x"@test.example', to=['"<script>alert(3)</script>"@remote.example', LONG]).json["id"]
+    wait_until(lambda: b"451" in api.get(f"/v1/messages/{sent}")[1], 20, "an attempt")
+    api.request("POST", "/v1/suppressions", {"recipient": LONG, "reason": HOSTILE})
+    mta.command("pause", "all", "--reason", HOSTILE)
+    link = api.json("/v1/links")["links"][0]["link"]
+    return ["/", "/messages?q=all", f"/messages/{sent}", f"/messages/{sent}/explain", f"/messages/{sent}/remove", "/links", f"/links/{link}",
+            "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events"]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+def test_all_pages(api, paths, width, dark, script):
+    found = run(api, "walk", paths=paths, width=width, dark=dark, script=script)
+    assert found["errors"] == []
+    for look in found["looks"]:
+        assert look["status"] == 200, look
+        assert look["width"] <= look["room"], f"{look['asked']} is wider than the window: {look['width']} > {look['room']}"
+        assert look["back"] == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
+        assert (look["scripts"], look["images"]) == (1, 0), look["asked"]
+    shown = {look["asked"]: look["text"] for look in found["looks"]}
+    assert HOSTILE in shown[paths[2]] and HOSTILE in shown["/"] and HOSTILE in shown["/suppressions"]
+
+
+def test_by_keyboard(api, mta):
+    mta.command("pause", "all")
+    sent = api.submit(MESSAGE % b"keys", sender="shop@test.example", to="ann@remote.example").json["id"]
+    found = run(api, "keyboard", id=sent)
+    assert found["errors"] == []
+    assert (found["first"], found["skipped"]) == ("Skip to the content", "#main")
+    assert api.json(f"/v1/messages/{sent}")["held_reason"] == "by keyboard"
+
+
+def test_numbers_and_events_are_live(api):
+    found = run(api, "live", talk=lambda: api.submit(MESSAGE % HOSTILE.encode(), sender="shop@test.example", to="ann@remote.example"))
+    assert found["errors"] == []
+    assert "sender=shop@test.example" in found["line"].replace(" ", "")
+
+
+def test_what_the_policy_forbids_does_not_happen_and_is_noticed(api):
+    """Without this, the other tests could not fail by a violation."""
+    found = run(api, "violations")
+    assert found["title"].startswith("Now") and found["colour"] != "rgb(255, 0, 0)"
+    for directive in ("style-src", "img-src", "script-src", "connect-src"):
+        assert any("Content Security Policy" in error and directive in error for error in found["errors"]), (directive, found["errors"])
