@@ -1,6 +1,6 @@
 """The pages of the http process without a browser and without JavaScript: sessions, forms, and hostile mail."""
 import os
-import time
+from pathlib import Path
 
 import pytest
 
@@ -352,7 +352,11 @@ def test_the_latest_events(mta, api, browser):
 # ---- much of it
 
 def test_many_recipients_are_shown_in_parts(mta, api, browser):
-    """Each page within the time that a person does not notice, on a machine that does other things, too: five times as much."""
+    """What a page costs is measured as the processor's time in http: the machine does other things, too."""
+    def used():
+        [http] = mta.pids("http")
+        fields = Path(f"/proc/{http}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     mta.config["submit"]["recipients"] = 10_000
     mta.command("pause", "all")
     mta.write_config()
@@ -361,12 +365,12 @@ def test_many_recipients_are_shown_in_parts(mta, api, browser):
     sent = wait_until(lambda: api.request("POST", "/v1/messages", {"from": "shop@test.example", "to": to, "raw": MESSAGE.decode()}).json.get("id"), 20)
     wait_until(lambda: api.json(f"/v1/messages/{sent}")["state"] == "paused", 30, "it to wait")
     for path, texts in ((f"/messages/{sent}", ("10,000 Recipients", "user0@", "user99@")),
-                        (f"/messages/{sent}?recipients=9950", ("user9999@",)), ("/messages", ("9,998 more",)), ("/links", ("remote.example",))):
-        begun = time.monotonic()
+                        (f"/messages/{sent}?recipients=9950", ("user9999@",)), ("/messages", ("9,998 more",)), ("/links", ("everything is paused",))):
+        before = used()
         page = browser.get(path)
-        took = time.monotonic() - begun
+        took = used() - before
         assert len(browser.answer.body) < 200_000, path
-        assert took < 1.5, (path, took)
+        assert took < 0.6, (path, took)
         for text in texts:
             assert text in page.text, (path, text)
     assert "user100@" not in browser.get(f"/messages/{sent}").text and "What each recipient waits for" not in browser.page.links

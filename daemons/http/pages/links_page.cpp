@@ -19,8 +19,9 @@ void show_links(const std::shared_ptr<Page>& page) {
     page->ask({.method = "GET", .segments = {"v1", "links"}}, [page](const json& answer) {
         std::vector<const json*> links;
         for (const auto& each : member(answer, "links")) links.push_back(&each);
-        std::ranges::stable_sort(links, std::ranges::greater(),
-                                 [](const json* each) { return number_in(*each, "deliveries"); });
+        std::ranges::sort(links, {}, [](const json* each) {
+            return std::pair(-number_in(*each, "deliveries"), text_in(*each, "link"));
+        });
         const auto part = part_of(links.size(), page->call().parameter("from"));
         std::vector<Row> rows;
         for (auto i = part.from; i < part.to; ++i) rows.push_back(link_row(*links[i]));
