@@ -16,9 +16,9 @@ inline constexpr std::string_view problem = "Problem", submission = "Submission"
                                   link = "LinkWithQueues", queues = "QueueList", queue = "Queue", pauses = "PauseList",
                                   new_suppression = "NewSuppression", suppression = "Suppression",
                                   suppressions = "SuppressionList", suppressed = "SuppressionAdded",
-                                  allowed = "SuppressionRemoved", trial = "Trial",
-                                  trial_step = "TrialStep", hooks = "HookList", hook_replay = "HookReplay",
-                                  hook_result = "HookResult", outbox = "Outbox", outbox_message = "OutboxMessage",
+                                  allowed = "SuppressionRemoved", trial = "Trial", trial_step = "TrialStep",
+                                  hooks = "HookList", hook_replay = "HookReplay", hook_result = "HookResult",
+                                  outbox = "Outbox", outbox_message = "OutboxMessage",
                                   outbox_deletion = "OutboxDeletion", description = "Description";
 } // namespace schema
 

@@ -27,7 +27,8 @@ TEST_CASE(
         CHECK(each.tcp_listeners == (each.role == Role::smtpd));
         CHECK(each.metrics_listeners == (each.role == Role::metrics));
         CHECK(each.http_listeners == (each.role == Role::http));
-        const bool serves_http_clients = each.role == Role::queue_manager || each.role == Role::pickup;
+        const bool serves_http_clients =
+            each.role == Role::queue_manager || each.role == Role::pickup || each.role == Role::events;
         CHECK((std::ranges::find(each.expects, Role::http) != each.expects.end()) ==
               (serves_http_clients || each.role == Role::metrics));
         CHECK(each.secrets ==
