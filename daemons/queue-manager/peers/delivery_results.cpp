@@ -133,9 +133,7 @@ void DeliveryResults::done(decide::queue::AgentId agent, AgentKind kind, const p
     }
     if (done.gone) return look_for_file(agent, kind, done);
     // Sent when everything that follows from it is written: until then the agent keeps the result.
-    const std::shared_ptr<void> acknowledgement(nullptr, [this, agent, delivery = done.delivery](void*) {
-        deps_.agents.send(agent, proto::delivery::Acknowledged{delivery});
-    });
+    const auto acknowledgement = acknowledgements_.of(agent, done.delivery);
     const Result result(done, kind);
     if (done.unreadable) {
         deps_.files.quarantine(id, "found damaged when it was to be delivered");

@@ -10,6 +10,7 @@
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/suppression_checks.h"
 #include "daemons/queue-manager/events/message_events.h"
+#include "daemons/queue-manager/peers/acknowledgements.h"
 #include "daemons/queue-manager/peers/agents.h"
 #include "daemons/queue-manager/probe/delivery_probe.h"
 #include "daemons/queue-manager/spool/message_files.h"
@@ -70,6 +71,8 @@ private:
     void source_accepted(std::string_view link, std::string_view source, decide::SourceBackoff::Of what);
 
     Dependencies deps_;
+    Acknowledgements acknowledgements_{
+        [this](auto agent, auto delivery) { deps_.agents.send(agent, proto::delivery::Acknowledged{delivery}); }};
     std::unordered_multimap<spool::QueueId, EarlyResult> early_; // came before the spool was read that far
 };
 
