@@ -1,7 +1,7 @@
 #include "daemons/http/gate.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/tokens/token_file.h"
-#include "daemons/http/requests/cookie.h"
+#include "daemons/http/browser/cookie.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <cstring>

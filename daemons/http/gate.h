@@ -10,10 +10,10 @@
 #include "daemons/common/submission/rate_limits.h"
 #include "daemons/common/tokens/token.h"
 #include "daemons/common/web/message.h"
+#include "daemons/http/browser/login.h"
 #include "daemons/http/failed_tokens.h"
 #include "daemons/http/requests/call.h"
 #include "daemons/http/requests/host_check.h"
-#include "daemons/http/requests/login.h"
 #include "daemons/http/requests/router.h"
 #include "daemons/http/sessions.h"
 #include <expected>

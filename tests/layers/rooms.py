@@ -220,6 +220,8 @@ ROOMS = {
     "daemons/http/compose": set(),
     # requests of the API as values: routes, JSON, submissions, errors; pure
     "daemons/http/requests": {"daemons/http/compose"},
+    # what browsers send and keep: forms, cookies, logins; pure
+    "daemons/http/browser": {"daemons/http/requests"},
     # clients of the queue-manager and of pickup
     "daemons/http/backend": {"daemons/http/requests"},
     # what each path of the API does
@@ -233,14 +235,15 @@ ROOMS = {
     # style sheet, script and icon of the pages
     "daemons/http/pages/assets": set(),
     # the frame of pages, their routes, and the API as they use it
-    "daemons/http/pages/frame": {"daemons/http/html", "daemons/http/pages/assets", "daemons/http/requests"},
+    "daemons/http/pages/frame": {"daemons/http/browser", "daemons/http/html", "daemons/http/pages/assets",
+        "daemons/http/requests"},
     # what pages are made of: tables, fields, rows of links and messages; pure
     "daemons/http/pages/parts": {"daemons/http/html"},
     # what people see and do in a browser, by the API
-    "daemons/http/pages": {"daemons/http/backend", "daemons/http/pages/frame", "daemons/http/pages/parts",
-        "daemons/http/requests"},
+    "daemons/http/pages": {"daemons/http/backend", "daemons/http/browser", "daemons/http/pages/frame",
+        "daemons/http/pages/parts", "daemons/http/requests"},
     # the API over HTTP, and the pages: who may come in, and who answers
-    "daemons/http": {"daemons/http/backend", "daemons/http/endpoints", "daemons/http/integration",
+    "daemons/http": {"daemons/http/backend", "daemons/http/browser", "daemons/http/endpoints", "daemons/http/integration",
         "daemons/http/pages", "daemons/http/pages/frame", "daemons/http/requests", "daemons/http/streams"},
     # the pickup directory without mail: the form of its files, which are whole, those that failed
     "daemons/pickup/directory": set(),

@@ -179,7 +179,7 @@ def test_an_attempt_says_which_way_it_went_and_where_the_time_went(relaying):
     mta.wait_until_empty()
     delivered, finished = wait_last(mta, queue_id)
     assert delivered["waited"]["pause"] >= 1, delivered
-    assert finished["waited"] == delivered["waited"] and finished["total"] >= delivered["waited"]["pause"]
+    assert finished["waited"] == delivered["waited"] and finished["total"] > delivered["waited"]["pause"] - 1, "whole seconds"
 
 
 def wait_last(mta, queue_id):

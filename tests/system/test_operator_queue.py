@@ -281,6 +281,7 @@ def test_pause_resume_and_force(relaying):
     assert "is not a queue" in fails(mta, 64, "pause", "queue", "user@remote.example")
     mta.restart()
     wait_until(lambda: "their move" in mta.command("status").stdout, 15, "the pause after a restart")
+    wait_until(lambda: message(mta, queue_id)["recipients"][0]["state"] == "paused", 15, "the message after a restart")
     assert mta.command("resume", "queue", "remote.example").stdout == "queue remote.example is resumed\n"
     sink.wait_for(1)
     mta.wait_until_empty()

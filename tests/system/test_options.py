@@ -178,6 +178,9 @@ def test_postrider(busy, command, option, words, status, out, err, input, then):
         busy.command("pause", "queue", "other.example", check=False)  # may be so already
     if option == "--remove":
         busy.run("postrider", "passwd", "ann", "-c", busy.file, input="secret-word-1\n", check=True)
+    if command in ("token list", "token show", "token remove"):
+        for token in ("t1", "t2"):
+            busy.command("token", "add", token, "--scope", "read,submit", check=False)  # may be there already
     if command == "deactivate":
         busy.command("activate", "--root", str(busy.folder / "root"))
     done = busy.run("postrider", *given, input=input, seconds=60)

@@ -56,7 +56,7 @@ def test_another_time_survives_a_crash_and_the_expiry_follows(relaying):
         mta.start()
     mta.wait_log(rf"{queue_id}: schedule by .*: after the holiday")
     soon = time.time() + 2
-    mta.command("message", "schedule", "2s", queue_id)
+    wait_until(lambda: mta.command("message", "schedule", "2s", queue_id, check=False).returncode == 0, 15, "the spool to be read")
     assert shown(mta, queue_id)["expiry"] - soon - HOUR < 2
     assert mta.command("message", "schedule", "now", of_policy).stdout == "1 message set to be sent now\n"
     sink.wait_for(2)

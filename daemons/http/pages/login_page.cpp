@@ -1,10 +1,10 @@
 #include "daemons/http/pages/login_page.h"
 #include "daemons/common/web/target.h"
 #include "daemons/http/backend/later.h"
+#include "daemons/http/browser/cookie.h"
 #include "daemons/http/pages/frame/layout.h"
 #include "daemons/http/pages/frame/page_routes.h"
 #include "daemons/http/pages/frame/problem_page.h"
-#include "daemons/http/requests/cookie.h"
 #include <fmt/format.h>
 
 namespace http::pages {

@@ -1,7 +1,7 @@
 // Where a browser gets its session, with a token or as a user on the socket, and where it ends it.
 #pragma once
 #include "daemons/common/runtime/loop.h"
-#include "daemons/http/requests/login.h"
+#include "daemons/http/browser/login.h"
 #include "daemons/http/requests/router.h"
 
 namespace http::pages {

@@ -1,7 +1,7 @@
 // The pages for people: everything that the postmaster sees and does in a browser.
 #pragma once
 #include "daemons/common/runtime/loop.h"
-#include "daemons/http/requests/login.h"
+#include "daemons/http/browser/login.h"
 #include "daemons/http/requests/router.h"
 
 namespace http::pages {

@@ -1,5 +1,5 @@
 // The acknowledgements of agents' results: each is sent when the last of what it waits for lets go of it. Once this is
-// destroyed, those that are left are not sent: nobody knows whether all was written, and the agents keep their results
+// destroyed, those that are left are not sent: whether all was written is not known, and the agents keep their results
 // for the next queue-manager. Must not know what is waited for.
 #pragma once
 #include "daemons/decide/queue/events.h"

@@ -1,8 +1,8 @@
 // Adds pages to the router: those that show something, and those that forms are sent to, whose session and origin are
 // checked.
 #pragma once
+#include "daemons/http/browser/form.h"
 #include "daemons/http/pages/frame/page.h"
-#include "daemons/http/requests/form.h"
 #include "daemons/http/requests/router.h"
 #include <functional>
 #include <memory>

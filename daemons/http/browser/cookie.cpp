@@ -1,4 +1,4 @@
-#include "daemons/http/requests/cookie.h"
+#include "daemons/http/browser/cookie.h"
 #include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <fmt/format.h>

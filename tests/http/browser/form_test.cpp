@@ -1,5 +1,5 @@
-#include "daemons/http/requests/cookie.h"
-#include "daemons/http/requests/form.h"
+#include "daemons/http/browser/cookie.h"
+#include "daemons/http/browser/form.h"
 #include <doctest/doctest.h>
 
 using namespace http;

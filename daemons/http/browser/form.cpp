@@ -1,4 +1,4 @@
-#include "daemons/http/requests/form.h"
+#include "daemons/http/browser/form.h"
 #include "daemons/common/web/target.h"
 #include "libsmtp/text/trim.h"
 #include <algorithm>
