@@ -340,6 +340,24 @@ def test_the_suppression_list(api, browser):
     assert "colour" in browser.page.text
 
 
+def test_entries_for_one_lane_or_pool(api, browser):
+    """Each is shown as what it is, and the one that is removed is the one that was chosen."""
+    def entries():
+        return {(e["recipient"], e["pool"], e["lane"]) for e in api.json("/v1/suppressions")["suppressions"]}
+    browser.get("/suppressions")
+    browser.send("Suppress", recipient="gone@remote.example")
+    browser.send("Suppress", recipient="gone@remote.example", lane="bulk")
+    browser.send("Suppress", recipient="other@remote.example", pool="news")
+    assert entries() == {("gone@remote.example", "", ""), ("gone@remote.example", "", "bulk"), ("other@remote.example", "news", "")}
+    assert "lane bulk" in browser.page.text and "pool news" in browser.page.text
+    browser.send("Search", q="lane=bulk")
+    browser.follow("Allow again")
+    assert "lane bulk" in browser.page.text
+    browser.send("Allow mail again")
+    assert entries() == {("gone@remote.example", "", ""), ("other@remote.example", "news", "")}
+    assert "high, normal or bulk" in browser.send("Suppress", status=400, recipient="x@remote.example", lane="slow").text
+
+
 def test_the_latest_events(mta, api, browser):
     sent = api.submit(MESSAGE, sender="shop@test.example", to="other@test.example").json["id"]
     mta.wait_mailbox(1, user="other")

@@ -35,7 +35,7 @@ public:
         nlohmann::json summary;             // {"by","groups":[{"name","events","delivered",…}],"groups_total"}
     };
     using Done = std::function<void(Answer)>;
-    // Whoever asked has gone: the search ends early, or does not begin. From any thread.
+    // The client has gone: the search ends early, or does not begin. From any thread.
     using Cancelled = std::shared_ptr<std::atomic<bool>>;
 
     JournalReader(common::Loop& loop, std::string path) : loop_(loop), path_(std::move(path)) {}

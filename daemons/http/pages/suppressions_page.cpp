@@ -15,6 +15,21 @@ using tokens::Scope;
 namespace {
 
 constexpr std::string_view listed = "200"; // entries on the page
+constexpr const char* scope_names[] = {"sender", "pool", "lane"};
+
+// The mail that an entry is for, as parameters of its address.
+Url::Parameters scope_of(const json& entry) {
+    Url::Parameters out;
+    for (const auto* name : scope_names)
+        if (const auto value = text_in(entry, name); !value.empty()) out.emplace_back(name, value);
+    return out;
+}
+
+Html scope_text(const Url::Parameters& scope) {
+    if (scope.empty()) return Html("all");
+    const auto& [name, value] = scope.front(); // an entry has one at most
+    return name == "sender" ? foreign(value) : html::join(name + " ", foreign(value));
+}
 
 Html list_search(std::string_view text) {
     return element("form",
@@ -28,30 +43,33 @@ Html list_search(std::string_view text) {
 
 Html entry_form(const Page& page) {
     if (!page.may(Scope::suppress)) return {};
-    return html::join(heading("Suppress a recipient"),
-                      page.form(Url({"suppressions"}),
-                                element("div", {{"class", "stacked"}},
-                                        text_field({.name = "recipient",
-                                                    .label = "Recipient",
-                                                    .hint = "An address, or \"@\" and a domain",
-                                                    .required = true}),
-                                        text_field({.name = "sender", .label = "For senders of this domain only"}),
-                                        text_field({.name = "reason", .label = "Reason"}), button("Suppress"))));
+    return html::join(
+        heading("Suppress a recipient"),
+        page.form(
+            Url({"suppressions"}),
+            element("div", {{"class", "stacked"}},
+                    text_field({.name = "recipient",
+                                .label = "Recipient",
+                                .hint = "An address, or \"@\" and a domain",
+                                .required = true}),
+                    text_field({.name = "sender", .label = "Only mail from this domain"}),
+                    text_field({.name = "pool", .label = "Only mail of this pool"}),
+                    text_field({.name = "lane", .label = "Only mail in this lane", .hint = "high, normal or bulk"}),
+                    text_field({.name = "reason", .label = "Reason"}), button("Suppress"))));
 }
 
 Row entry_row(const Page& page, const json& entry) {
-    const auto recipient = text_in(entry, "recipient"), sender = text_in(entry, "sender");
+    const auto recipient = text_in(entry, "recipient");
+    const auto scope = scope_of(entry);
     const auto expires = text_in(entry, "expires"), reply = text_in(entry, "reply");
     return {foreign(recipient),
-            sender.empty() ? Html("all") : foreign(sender),
+            scope_text(scope),
             foreign(text_in(entry, "reason")),
             reply.empty() ? Html() : verbatim(reply),
             foreign(text_in(entry, "added_by")),
             distance_to(text_in(entry, "added"), page.now()),
             expires.empty() ? Html("never") : distance_to(expires, page.now()),
-            page.may(Scope::suppress)
-                ? action_link(Url({"suppressions", recipient}, {{"sender", sender}}), "Allow again")
-                : Html()};
+            page.may(Scope::suppress) ? action_link(Url({"suppressions", recipient}, scope), "Allow again") : Html()};
 }
 
 std::vector<std::string> list_words(std::string_view text) {
@@ -80,7 +98,7 @@ void show_list(const std::shared_ptr<Page>& page) {
                       if (!rows.empty())
                           content += table_of(
                               {"Recipients that get no mail",
-                               {"Recipient", "Senders", "Reason", "Reply", "Added by", "Added", "Expires", "Action"},
+                               {"Recipient", "Mail", "Reason", "Reply", "Added by", "Added", "Expires", "Action"},
                                std::move(rows)});
                       page->show({.title = "Suppression",
                                   .section = "suppressions",
@@ -90,29 +108,36 @@ void show_list(const std::shared_ptr<Page>& page) {
 }
 
 void add_to_list(const std::shared_ptr<Page>& page, const Form& form) {
-    json entry = {
-        {"recipient", form.text("recipient")}, {"sender", form.text("sender")}, {"reason", form.text("reason")}};
+    json entry = {{"recipient", form.text("recipient")}, {"reason", form.text("reason")}};
+    for (const auto* name : scope_names) entry[name] = form.text(name);
     page->ask({.method = "POST", .segments = {"v1", "suppressions"}, .body = std::move(entry)},
               [page](const json&) { page->go(Url({"suppressions"})); });
 }
 
 void ask_removal(const std::shared_ptr<Page>& page) {
-    const auto recipient = page->call().value(0), sender = page->parameter("sender");
-    page->show(
-        {.title = "Allow mail again",
-         .section = "suppressions",
-         .content = html::join(
-             facts_of({{"Recipient", foreign(recipient)}, {"Senders", sender.empty() ? Html("all") : foreign(sender)}}),
-             page->form(Url({"suppressions", recipient}),
-                        html::join(hidden_field("sender", sender), button("Allow mail again")))),
-         .twin = fmt::format("DELETE /v1/suppressions/{}", recipient)});
+    const auto recipient = page->call().value(0);
+    Url::Parameters scope;
+    Html fields;
+    for (const auto* name : scope_names)
+        if (auto value = page->parameter(name); !value.empty()) {
+            fields += hidden_field(name, value);
+            scope.emplace_back(name, std::move(value));
+        }
+    page->show({.title = "Allow mail again",
+                .section = "suppressions",
+                .content = html::join(
+                    facts_of({{"Recipient", foreign(recipient)}, {"Mail", scope_text(scope)}}),
+                    page->form(Url({"suppressions", recipient}), html::join(fields, button("Allow mail again")))),
+                .twin = fmt::format("DELETE /v1/suppressions/{}", recipient)});
 }
 
 void remove_from_list(const std::shared_ptr<Page>& page, const Form& form) {
-    page->ask({.method = "DELETE",
-               .segments = {"v1", "suppressions", page->call().value(0)},
-               .parameters = {{"sender", std::string(form.text("sender"))}}},
-              [page](const json&) { page->go(Url({"suppressions"})); });
+    web::Fields scope;
+    for (const auto* name : scope_names)
+        if (const auto value = form.text(name); !value.empty()) scope.emplace_back(name, std::string(value));
+    page->ask(
+        {.method = "DELETE", .segments = {"v1", "suppressions", page->call().value(0)}, .parameters = std::move(scope)},
+        [page](const json&) { page->go(Url({"suppressions"})); });
 }
 
 } // namespace
