@@ -1,5 +1,6 @@
 #include "daemons/http/http.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/proto/secrets.h"
 #include "daemons/http/browser/form.h"
 #include "daemons/http/endpoints/description.h"
 #include "daemons/http/endpoints/events.h"
@@ -31,10 +32,17 @@ namespace {
 
 constexpr auto guess_delay = 1s;
 constexpr std::uint64_t largest_json = 1 << 20;
+constexpr std::size_t most_retired = 8;
 
 std::string_view code_of(unsigned status) {
     if (status == 413 || status == 414) return "too-large";
     return status == 503 || status == 429 ? "busy" : "invalid-request";
+}
+
+web::Certificate certificate_of(const proto::secrets::Api& secrets, const config::Tls& tls) {
+    if (secrets.certificate.empty()) return {};
+    const auto& own = secrets.certificate.front();
+    return {own.chain, own.key, tls.minimum_version == config::TlsVersion::tls_1_3};
 }
 
 web::Response denial(const Problem& problem, const web::Request& request) {
@@ -64,7 +72,7 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
                                                                                   .journal = journal_,
                                                                                   .later = later_,
                                                                                   .feed = feed_},
-      stop_check_(context.loop, [this] { check_stopped(); }) {
+      stop_check_(context.loop, [this] { check_stopped(); }), retirement_(context.loop, [this] { end_retired(); }) {
     add_health(router_, services_);
     add_queue_views(router_, services_);
     add_messages(router_, services_);
@@ -95,22 +103,30 @@ void Http::reconfigure(common::DaemonConfig daemon_config) {
     services_.followers = config.http.followers;
     services_.content = config.http.content;
     services_.has_metrics = config.metrics.enabled();
-    serve(std::move(daemon_config.listeners), config.http);
+    serve(std::move(daemon_config.listeners), config.http,
+          certificate_of(daemon_config.secrets_as<proto::secrets::Api>(), config.tls));
 }
 
-// What is already served continues unchanged.
-void Http::serve(std::vector<common::InheritedListener> handed, const config::Http& settings) {
+// What is already served with this certificate continues unchanged.
+void Http::serve(std::vector<common::InheritedListener> handed, const config::Http& settings,
+                 const web::Certificate& certificate) {
+    const bool renewed = std::exchange(certificate_, certificate) != certificate;
     auto former = std::exchange(servers_, {});
     std::string missing;
     const auto open = [&](std::string_view name, const std::string& address) {
-        if (auto old = former.extract(address)) return static_cast<void>(servers_.insert(std::move(old)));
+        const bool encrypts = name == "api";
+        if (auto old = former.extract(address)) {
+            if (!encrypts || !renewed) return static_cast<void>(servers_.insert(std::move(old)));
+            retire(std::move(old.mapped()));
+        }
         const auto socket = std::ranges::find_if(
             handed, [&](const auto& each) { return each.name == name && (name == "http" || each.address == address); });
         std::string problem = "there is no socket";
         if (socket != handed.end()) {
-            auto server = web::Server::open(
-                context_.loop, std::move(socket->fd), *this, memory_,
-                {.connections = settings.connections, .per_client = settings.connections_per_address});
+            auto server =
+                web::Server::open(context_.loop, std::move(socket->fd), *this, memory_,
+                                  {.connections = settings.connections, .per_client = settings.connections_per_address},
+                                  encrypts ? certificate : web::Certificate());
             if (server) return static_cast<void>(servers_[address] = *std::move(server));
             problem = server.error().what;
         }
@@ -122,6 +138,20 @@ void Http::serve(std::vector<common::InheritedListener> handed, const config::Ht
     context_.loop.defer([this, missing] { // reported before we are ready, it would not be kept
         problems_.set("listen", missing.empty() ? "" : "http: nothing is served at " + missing + "; the log says why");
     });
+}
+
+// Serves the requests that it has, and takes no further connections. Certificates that change often end what is left of
+// the oldest.
+void Http::retire(std::unique_ptr<web::Server> server) {
+    server->close();
+    if (retired_.size() >= most_retired) retired_.erase(retired_.begin());
+    retired_.push_back(std::move(server));
+    retirement_.start(1s);
+}
+
+void Http::end_retired() {
+    std::erase_if(retired_, [](const auto& server) { return server->open_requests() == 0; });
+    if (!retired_.empty()) retirement_.start(1s);
 }
 
 std::expected<std::uint64_t, web::Rejection> Http::begin(const web::Request& request) {
@@ -188,6 +218,7 @@ void Http::check_stopped() {
     if (submissions_.open() > 0 || queue_.open() > 0 || hooks_.open() > 0 || metrics_.open() > 0 || journal_.open() > 0)
         return stop_check_.start(20ms);
     servers_.clear();
+    retired_.clear();
     if (auto done = std::exchange(stopped_, nullptr)) done();
 }
 

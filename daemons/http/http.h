@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace http {
 
@@ -33,7 +34,10 @@ public:
     web::Response reject(unsigned status, std::string_view why) override;
 
 private:
-    void serve(std::vector<common::InheritedListener> handed, const config::Http& settings);
+    void serve(std::vector<common::InheritedListener> handed, const config::Http& settings,
+               const web::Certificate& certificate);
+    void retire(std::unique_ptr<web::Server> server);
+    void end_retired();
     std::uint64_t body_limit(const Route& route, const web::Request& request) const;
     void check_stopped();
 
@@ -50,7 +54,9 @@ private:
     Services services_;
     Router router_;
     std::map<std::string, std::unique_ptr<web::Server>> servers_; // by address
-    common::Timer stop_check_;
+    web::Certificate certificate_;                                // of those on addresses
+    std::vector<std::unique_ptr<web::Server>> retired_;           // with a former certificate, until they are idle
+    common::Timer stop_check_, retirement_;
     std::function<void()> stopped_;
 };
 

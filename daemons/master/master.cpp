@@ -99,7 +99,7 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
         loop_, log_, common::Fd(fcntl(runtime_directory_.local_socket("master"), F_DUPFD_CLOEXEC, 3)), operators(),
         [this](const ipc::JsonServer::Request& request, const nlohmann::json& body) { control(request, body); });
     watch_signals();
-    children_.start(common::process_plan(config_));
+    children_.start(common::installed_plan(config_));
     patience_.start(not_ready_interval);
     heartbeat_.start(config_.master.heartbeat_interval);
     if (watchdog_interval()) watchdog_.start(*watchdog_interval());
@@ -179,7 +179,7 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
     orders.generation = generation_;
     orders.file = config_.file;
     orders.instance = plan.instance;
-    for (const auto& server : common::process_plan(config_))
+    for (const auto& server : common::installed_plan(config_))
         if (std::ranges::find(server.expects, plan.role) != server.expects.end())
             orders.tokens.push_back(
                 {std::string(proto::name_of(server.role)), server_keys_.token(server.role, plan.role, plan.instance)});
@@ -372,7 +372,7 @@ Result<> Master::reload() {
     }
     systemd_.reloading();
     ++generation_;
-    children_.follow(common::process_plan(config_), config_.master.stop_timeout);
+    children_.follow(common::installed_plan(config_), config_.master.stop_timeout);
     children_.resend_orders();
     report_status();
     log_.info("reload -- version {}, configuration {}: generation {}", POSTRIDER_VERSION, config_.file, generation_);

@@ -192,6 +192,26 @@ def test_programs_that_are_missing(mta):
     assert done.returncode == UNAVAILABLE and all(re.search(each, done.stderr) for each in says), done
 
 
+def test_the_api_is_a_package_of_its_own(mta, block):
+    """Without it mail flows; who asked for it hears what to install."""
+    mta.config["http"] = {"listen": [f"{mta.address}:{block.port()}"]}
+    mta.write_config()
+    program = mta.programs / "http"
+    kept = program.rename(mta.folder / "http")
+    says = "the program .*/http is missing: install the package postrider-http"
+    checked = mta.command("check")
+    assert re.search(says, checked.stderr), checked
+    mta.start()
+    mta.wait_log(says)
+    mta.submit(f"{mta.user}@test.example")
+    mta.wait_mailbox(1)
+    assert re.search(says, mta.command("status").stdout)
+    kept.rename(program)
+    mta.command("reload")
+    wait_until(lambda: any(each["process"] == "http" for each in mta.status()["processes"]), 20, "http to run")
+    assert not re.search(says, mta.command("status").stdout)
+
+
 # -- ids and links that there are not
 
 def test_what_there_is_not(mta):

@@ -24,16 +24,20 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
             problems.push_back(
                 {config.file, file.line, file.column, fmt::format("{}: {}", file.key, result.error().what)});
     };
+    const auto check_certificate = [&](const config::FileReference& file, const std::string& key) {
+        if (access(key.c_str(), R_OK) != 0) return;
+        check_file(file, [&](const std::string& chain) -> spool::Result<> {
+            return tls::check({file.path, chain, TRY(common::read_file(key))}, key);
+        });
+    };
     std::size_t certificate = 0;
     for (const auto& file : config.files) {
         if (file.key == "tls.certificates") {
             const auto number = certificate++;
-            const auto& key = config.tls.keys.empty() ? file.path : config.tls.keys[number];
-            if (access(key.c_str(), R_OK) == 0)
-                check_file(file, [&](const std::string& chain) -> spool::Result<> {
-                    return tls::check({file.path, chain, TRY(common::read_file(key))}, key);
-                });
+            check_certificate(file, config.tls.keys.empty() ? file.path : config.tls.keys[number]);
         }
+        if (file.key == "http.certificate")
+            check_certificate(file, config.http.key.empty() ? file.path : config.http.key);
         if (file.key == "tls.client_ca_file" || file.key == "smtp_client.tls_ca_file")
             check_file(file, [&](const std::string& text) { return tls::check_authorities(text, file.path); });
         const auto read_secret = [&]() -> spool::Result<std::string> {

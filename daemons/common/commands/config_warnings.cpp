@@ -5,6 +5,7 @@
 #include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/crypto/tls/context.h"
 #include "daemons/common/logging/log_destination.h"
+#include "daemons/common/process/programs.h"
 #include "daemons/common/runtime/read_file.h"
 #include "libsmtp/text/date.h"
 #include <filesystem>
@@ -58,15 +59,19 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
     const auto add = [&](std::string text) {
         if (!text.empty()) out.push_back(std::move(text));
     };
-    for (const auto& file : config.tls.certificates)
+    const auto look_at_expiry = [&](const std::string& file) {
         if (const auto text = read_file(file))
             if (const auto end = tls::certificate_expiry(*text)) add(expiry_warning(file, *end, now));
+    };
+    for (const auto& file : config.tls.certificates) look_at_expiry(file);
+    if (config.http.encrypted()) look_at_expiry(config.http.certificate);
     const auto& secrets = config.tls.keys.empty() ? config.tls.certificates : config.tls.keys;
     const auto look_at_mode = [&](const std::string& file) {
         struct stat facts;
         if (!file.empty() && ::stat(file.c_str(), &facts) == 0) add(permission_warning(file, facts.st_mode));
     };
     for (const auto& file : secrets) look_at_mode(file);
+    look_at_mode(config.http.key.empty() ? config.http.certificate : config.http.key);
     look_at_mode(config.auth.passwords);
     add(about_drop(config));
     const auto text =
@@ -79,6 +84,7 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
 std::vector<std::string> environment_warnings(const config::Config& config) {
     std::vector<std::string> out;
     if (auto text = log_warning(config); !text.empty()) out.push_back(std::move(text));
+    if (auto text = missing_package(config.http); !text.empty()) out.push_back(std::move(text));
     if (!config.mta.users) return out; // single-user mode: not responsible for the mail of the host
     if (auto text = lost_names_warning(""); !text.empty()) out.push_back(std::move(text));
     return out;

@@ -122,14 +122,15 @@ void Settlement::check_values() {
     if (c.dns.minimum_ttl > c.dns.maximum_ttl)
         toml_.problem_at(toml_.is_set("dns.minimum_ttl") ? "dns.minimum_ttl" : "dns.maximum_ttl",
                          "dns: minimum_ttl must not exceed maximum_ttl");
-    if (!c.http.insecure)
+    if (!c.http.insecure && !c.http.encrypted())
         for (const auto& endpoint : c.http.listen)
             if (!endpoint.address.is_loopback())
                 toml_.problem_at(
                     "http.listen",
-                    fmt::format("http.listen: {} is not an address of loopback: mail and tokens would pass "
-                                "in plain text; set http.insecure = true to allow that",
-                                endpoint.to_string()));
+                    fmt::format(
+                        "http.listen: {} is not an address of loopback: mail and tokens would pass "
+                        "in plain text; set http.certificate for HTTPS, or http.insecure = true to allow plain text",
+                        endpoint.to_string()));
     if (c.master.heartbeat_timeout <= c.master.heartbeat_interval)
         toml_.problem_at(toml_.is_set("master.heartbeat_timeout") ? "master.heartbeat_timeout"
                                                                   : "master.heartbeat_interval",
@@ -431,6 +432,12 @@ void Settlement::settle_files() {
         toml_.resolve(path);
         note("tls.keys", path);
     }
+    toml_.resolve(config_.http.certificate);
+    toml_.resolve(config_.http.key);
+    if (config_.http.encrypted()) note("http.certificate", config_.http.certificate);
+    if (!config_.http.key.empty()) note("http.key", config_.http.key);
+    if (!config_.http.key.empty() && !config_.http.encrypted())
+        toml_.problem_at("http.key", "http.key: there is no http.certificate that it could belong to");
     toml_.resolve(config_.auth.passwords);
     toml_.resolve(config_.auth.dovecot);
     if (!config_.auth.passwords.empty()) note("auth.passwords", config_.auth.passwords);

@@ -40,6 +40,7 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         auto& http = add(Role::http);
         http.local_sockets = {"http"};
         http.http_listeners = true;
+        http.secrets = true;
     }
 
     auto& queue = add(Role::queue_manager);

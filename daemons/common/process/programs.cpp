@@ -1,5 +1,4 @@
 #include "daemons/common/process/programs.h"
-#include "daemons/common/process/process_plan.h"
 #include "libspool/disk/result.h"
 #include <cerrno>
 #include <climits>
@@ -31,6 +30,11 @@ std::optional<std::string> own_folder() {
 }
 
 bool can_be_run(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
+
+bool has_http() {
+    const auto path = program_path(proto::name_of(proto::Role::http));
+    return can_be_run(path) || errno != ENOENT;
+}
 
 } // namespace
 
@@ -64,8 +68,21 @@ std::vector<std::string> missing_programs(const config::Config& config) {
         if (!can_be_run(path)) out.push_back(cannot_run(path, errno));
     };
     look(proto::Role::master);
-    for (const auto& process : process_plan(config)) look(process.role);
+    for (const auto& process : installed_plan(config)) look(process.role);
     return out;
+}
+
+std::vector<PlannedProcess> installed_plan(const config::Config& config) {
+    auto plan = process_plan(config);
+    std::erase_if(plan, [](const auto& process) { return process.role == proto::Role::http && !has_http(); });
+    return plan;
+}
+
+std::string missing_package(const config::Http& http) {
+    if (!http.served() || has_http()) return {};
+    return fmt::format("the API and the page ([http]) are not served: the program {} is missing: install the package "
+                       "postrider-http, then \"postrider reload\"",
+                       program_path("http"));
 }
 
 } // namespace common

@@ -2,6 +2,8 @@
 // is the installed command postrider; otherwise the installation directory.
 #pragma once
 #include "daemons/common/config/fwd.h"
+#include "daemons/common/config/sections/system/http.h"
+#include "daemons/common/process/process_plan.h"
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +20,12 @@ std::string command_program_path(std::string_view name);
 std::string cannot_run(const std::string& path, int error);
 
 // Programs that the configuration asks for, master among them, that are not where they must be or cannot be run: a
-// line for each, with what to do.
+// line for each, with what to do. Without that of missing_package().
 std::vector<std::string> missing_programs(const config::Config& config);
+
+// The plan without the http process where that is configured, but its package is not installed: mail does not need it.
+std::vector<PlannedProcess> installed_plan(const config::Config& config);
+// What is missing then, and what to do; "" nothing.
+std::string missing_package(const config::Http& http);
 
 } // namespace common

@@ -82,6 +82,12 @@ struct Hooks { // the events process's
     bool operator==(const Hooks&) const = default;
 };
 
-using Message = std::variant<Server, Client, Hooks>;
+struct Api {                              // the http process's
+    std::vector<Certificate> certificate; // one, or none
+    static void fields(auto& m, auto& f) { f("certificate", m.certificate); }
+    bool operator==(const Api&) const = default;
+};
+
+using Message = std::variant<Server, Client, Hooks, Api>;
 
 } // namespace proto::secrets

@@ -23,6 +23,13 @@ namespace {
 constexpr unsigned bad_request = 400, too_large = 413, uri_too_long = 414, too_many = 429, unavailable = 503;
 constexpr std::size_t stream_block = 16 * 1024;
 
+// Of GnuTLS.
+constexpr const char *tls_1_2_or_1_3 = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2",
+                     *tls_1_3 = "NORMAL:-VERS-ALL:+VERS-TLS1.3";
+
+// The library only reads it.
+MHD_OptionItem text_option(MHD_OPTION option, const char* text) { return {option, 0, const_cast<char*>(text)}; }
+
 std::string lower(std::string_view text) {
     std::string out(text);
     std::ranges::transform(out, out.begin(),
@@ -354,7 +361,8 @@ void Server::close() { daemon_->close(); }
 std::size_t Server::open_requests() const { return daemon_->pending.size(); }
 
 spool::Result<std::unique_ptr<Server>> Server::open(common::Loop& loop, common::Fd fd, Handler& handler,
-                                                    BodyMemory& memory, const ServerLimits& limits) {
+                                                    BodyMemory& memory, const ServerLimits& limits,
+                                                    const Certificate& certificate) {
     auto daemon = std::make_unique<Daemon>(loop, handler, memory, limits);
     const auto first_line = [](void* self, const char* target, MHD_Connection*) -> void* {
         auto& daemon = *static_cast<Daemon*>(self);
@@ -389,8 +397,16 @@ spool::Result<std::unique_ptr<Server>> Server::open(common::Loop& loop, common::
     };
     const auto as_sent = [](void*, MHD_Connection*, char* text) -> std::size_t { return std::strlen(text); };
     const auto idle = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(limits.idle).count());
+    const bool tls = !certificate.chain.empty();
+    std::vector<MHD_OptionItem> encryption;
+    if (tls)
+        encryption = {text_option(MHD_OPTION_HTTPS_MEM_CERT, certificate.chain.c_str()),
+                      text_option(MHD_OPTION_HTTPS_MEM_KEY, certificate.key.c_str()),
+                      text_option(MHD_OPTION_HTTPS_PRIORITIES, certificate.only_tls_1_3 ? tls_1_3 : tls_1_2_or_1_3)};
+    encryption.push_back(text_option(MHD_OPTION_END, nullptr));
     daemon->mhd = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, static_cast<MHD_AcceptPolicyCallback>(may_connect), daemon.get(),
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0), 0,
+        static_cast<MHD_AcceptPolicyCallback>(may_connect), daemon.get(),
         static_cast<MHD_AccessHandlerCallback>(handle), daemon.get(), MHD_OPTION_LISTEN_SOCKET,
         static_cast<MHD_socket>(fd.number()), MHD_OPTION_CONNECTION_LIMIT, limits.connections,
         MHD_OPTION_CONNECTION_TIMEOUT, idle, MHD_OPTION_CONNECTION_MEMORY_LIMIT, header_memory,
@@ -398,7 +414,11 @@ spool::Result<std::unique_ptr<Server>> Server::open(common::Loop& loop, common::
         daemon.get(), MHD_OPTION_NOTIFY_CONNECTION, static_cast<MHD_NotifyConnectionCallback>(connected), daemon.get(),
         MHD_OPTION_URI_LOG_CALLBACK, static_cast<void* (*)(void*, const char*, MHD_Connection*)>(first_line),
         daemon.get(), MHD_OPTION_UNESCAPE_CALLBACK,
-        static_cast<std::size_t (*)(void*, MHD_Connection*, char*)>(as_sent), nullptr, MHD_OPTION_END);
+        static_cast<std::size_t (*)(void*, MHD_Connection*, char*)>(as_sent), nullptr, MHD_OPTION_ARRAY,
+        encryption.data(), MHD_OPTION_END);
+    if (!daemon->mhd && tls)
+        return std::unexpected(
+            spool::Error{0, "start the HTTP server: GnuTLS does not take the certificate or its key"});
     if (!daemon->mhd) return std::unexpected(spool::Error::from_errno("start the HTTP server"));
     static_cast<void>(fd.release());
     const auto* facts = MHD_get_daemon_info(daemon->mhd, MHD_DAEMON_INFO_EPOLL_FD);

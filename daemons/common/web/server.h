@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <string>
 
 namespace web {
 
@@ -59,6 +60,13 @@ struct ServerLimits {
     std::uint64_t bytes_per_second = 16 * 1024;
 };
 
+// Of HTTPS: PEM. Without a chain connections are plain text.
+struct Certificate {
+    std::string chain, key;
+    bool only_tls_1_3 = false; // TLS 1.2 is not accepted
+    bool operator==(const Certificate&) const = default;
+};
+
 class Server {
 public:
     static constexpr std::size_t most_delayed = 100;        // further ones get an answer at once
@@ -66,7 +74,8 @@ public:
 
     // `fd`: bound, listening, non-blocking. `handler` and `memory` outlive it.
     static spool::Result<std::unique_ptr<Server>> open(common::Loop& loop, common::Fd fd, Handler& handler,
-                                                       BodyMemory& memory, const ServerLimits& limits = {});
+                                                       BodyMemory& memory, const ServerLimits& limits = {},
+                                                       const Certificate& certificate = {});
     ~Server(); // closes all connections
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;

@@ -18,15 +18,24 @@ using spool::Result;
 
 namespace {
 
+// `key`: "" the key is in the same file.
+Result<proto::secrets::Certificate> certificate_of(const std::string& file, const std::string& key) {
+    proto::secrets::Certificate out{.file = file, .chain = TRY(common::read_file(file)), .key = {}};
+    out.key = key.empty() ? out.chain : TRY(common::read_file(key));
+    TRY(tls::check(out, key.empty() ? file : key));
+    return out;
+}
+
 Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::Tls& tls) {
     std::vector<proto::secrets::Certificate> out;
-    for (std::size_t i = 0; i < tls.certificates.size(); ++i) {
-        auto& each = out.emplace_back();
-        each.file = tls.certificates[i];
-        each.chain = TRY(common::read_file(tls.certificates[i]));
-        each.key = tls.keys.empty() ? each.chain : TRY(common::read_file(tls.keys[i]));
-        TRY(tls::check(each, tls.keys.empty() ? each.file : tls.keys[i]));
-    }
+    for (std::size_t i = 0; i < tls.certificates.size(); ++i)
+        out.push_back(TRY(certificate_of(tls.certificates[i], tls.keys.empty() ? "" : tls.keys[i])));
+    return out;
+}
+
+Result<proto::secrets::Api> api_secrets_of(const config::Http& http) {
+    proto::secrets::Api out;
+    if (http.encrypted()) out.certificate.push_back(TRY(certificate_of(http.certificate, http.key)));
     return out;
 }
 
@@ -74,6 +83,8 @@ std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
     for (const auto& path : config.tls.certificates) look(path);
     for (const auto& path : config.tls.keys) look(path);
     look(config.tls.client_authorities);
+    look(config.http.certificate);
+    look(config.http.key);
     look(config.auth.passwords);
     look(config.smtp_client.credentials);
     for (const auto& rule : config.signing)
@@ -108,11 +119,13 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     }
     client.signing_keys = TRY(signing_keys_of(config, user_));
     auto hooks = TRY(hook_secrets_of(config, user_));
+    auto api = TRY(api_secrets_of(config.http));
     fresh.ticket_keys = std::move(server_.ticket_keys);
     fresh.pepper = std::move(server_.pepper);
     server_ = std::move(fresh);
     client_ = std::move(client);
     hooks_ = std::move(hooks);
+    api_ = std::move(api);
     seen_ = std::move(seen);
     problem_.clear();
     rotate_ticket_keys(config.tls, now);
@@ -168,6 +181,7 @@ Result<std::vector<proto::Role>> KeyRing::seal() {
     TRY(seal(proto::Role::smtpd, server_));
     TRY(seal(proto::Role::smtp_client, client_));
     TRY(seal(proto::Role::events, hooks_));
+    TRY(seal(proto::Role::http, api_));
     return changed;
 }
 

@@ -73,7 +73,7 @@ void print_plan(const config::Config& config) {
     for (const auto& address : config.metrics.listen)
         fmt::print("Metrics     http://{}/metrics\n", address.to_string());
     fmt::print("Processes   master");
-    for (const auto& process : common::process_plan(config)) fmt::print(", {}", process.name);
+    for (const auto& process : common::installed_plan(config)) fmt::print(", {}", process.name);
     fmt::print("\n");
 }
 
@@ -85,7 +85,7 @@ void print_plan_json(const config::Config& config, const std::vector<std::string
                                  {"address", address.to_string()},
                                  {"service", service_name(listener.service)}});
     for (const auto& address : config.metrics.listen) metrics.push_back(address.to_string());
-    for (const auto& process : common::process_plan(config)) processes.push_back(process.name);
+    for (const auto& process : common::installed_plan(config)) processes.push_back(process.name);
     fmt::print("{}\n", json{{"version", 1},
                             {"valid", true},
                             {"file", config.file},

@@ -2,6 +2,7 @@
 import http.client
 import json
 import socket
+import ssl
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
@@ -44,6 +45,12 @@ class Api:
             self.described = Description(answer.json)
         return self.described
 
+    def connection(self, source=None):
+        arguments = dict(timeout=30, source_address=(source, 0) if source else None)
+        if certificate := self.mta.config["http"].get("certificate"):
+            return http.client.HTTPSConnection(self.host, self.port, context=ssl.create_default_context(cafile=str(certificate)), **arguments)
+        return http.client.HTTPConnection(self.host, self.port, **arguments)
+
     def request(self, method, path, *arguments, **options):
         answer = self.exchange(method, path, *arguments, **options)
         self.description().check(method, path, answer)
@@ -59,7 +66,7 @@ class Api:
             fields["Authorization"] = f"Bearer {token}"
         if type:
             fields["Content-Type"] = type
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=30, source_address=(source, 0) if source else None)
+        connection = self.connection(source)
         try:
             connection.putrequest(method, path, skip_host="Host" in fields)
             if body is not None:

@@ -12,6 +12,8 @@ namespace config {
 struct Http {
     bool enabled = false;                 // on run/http.sock; with addresses in `listen` it is served there, too
     std::vector<common::Endpoint> listen; // besides the socket
+    std::string certificate;              // of all addresses in `listen`: a chain, PEM; "": they are plain text
+    std::string key;                      // PEM; "": it is in the same file
     bool insecure = false;                // addresses other than loopback are allowed, in plain text
     bool content = false;                 // of queued mail may be read with tokens that have the scope
     std::vector<std::string> names;       // that clients may use in Host, besides those of this host and of loopback
@@ -23,6 +25,7 @@ struct Http {
     smtp::Duration failure_window = std::chrono::minutes(10);
     std::vector<common::Network> lockout_exempt; // besides loopback
 
+    bool encrypted() const { return !certificate.empty(); }
     bool served() const { return enabled || !listen.empty(); }
     static std::string directory(const std::string& spool) { return spool + "/http"; } // of the tokens
 };

@@ -18,12 +18,19 @@ Section section_for(Http& s) {
              "mta.admin_group need no token there. With an address in listen, it is served on the socket, too.",
              ""},
             {"listen", endpoints(s.listen, 9587),
-             "Addresses where the API is served as well. Other addresses than those of loopback need insecure = true. "
-             "The default port is 9587.",
+             "Addresses where the API is served as well. Other addresses than those of loopback need a certificate, or "
+             "insecure = true. The default port is 9587.",
              "[\"127.0.0.1:9587\"]"},
+            {"certificate", any_text(s.certificate),
+             "File with a certificate and its chain (PEM): all addresses in listen speak HTTPS then, and no plain "
+             "text. tls.minimum_version applies. Read before privileges are dropped, at reload, and within a minute "
+             "when the file changes; existing connections keep the previous one.",
+             ""},
+            {"key", any_text(s.key),
+             "File with the certificate's private key (PEM). If empty, it is in the file of the certificate.", ""},
             {"insecure", BoolKey{&s.insecure},
-             "Whether addresses other than those of loopback are allowed in listen. There is no TLS: mail and tokens "
-             "pass in plain text. Only for a private network, or behind a proxy that adds TLS.",
+             "Whether addresses other than those of loopback are allowed in listen without a certificate: mail and "
+             "tokens pass in plain text. Only for a private network, or behind a proxy that adds TLS.",
              ""},
             {"content", BoolKey{&s.content},
              "Whether the content of queued mail, and of failed mail that is kept, can be read through the API, with "
