@@ -389,12 +389,17 @@ void Submission::leave_out(const std::vector<SuppressedRecipients::Suppressed>& 
 
 void Submission::pass_on() {
     if (context_.filters->none()) {
-        if (common::add_automatic_bcc(context_.config->automatic_bcc, envelope_) || envelope_.tls_optional || hold_ ||
-            !left_out_.empty())
+        if (add_automatic_bcc() || envelope_.tls_optional || hold_ || !left_out_.empty())
             writer_->set_envelope(envelope_);
         return commit();
     }
     run_filters();
+}
+
+// Of mail for a content filter, when it has come back.
+bool Submission::add_automatic_bcc() {
+    if (!context_.config->submit.content_filter.empty()) return false;
+    return common::add_automatic_bcc(context_.config->automatic_bcc, envelope_);
 }
 
 void Submission::run_filters() {
@@ -429,7 +434,7 @@ void Submission::filters_finished(const FilterRun::Outcome& outcome) {
             self->answer({EX_OK, self->id_.text(), {}});
         });
     }
-    common::add_automatic_bcc(context_.config->automatic_bcc, envelope_);
+    add_automatic_bcc();
     filter_run_->seal();
     commit();
 }

@@ -129,6 +129,7 @@ private:
     std::string source_text() const; // "uid=1000", for the log
     void suppressed(const std::vector<SuppressedRecipients::Suppressed>& found);
     void pass_on();
+    bool add_automatic_bcc();
     void run_filters();
     void filters_finished(const FilterRun::Outcome& outcome);
     void report_refusal(const smtp::Reply& reply);

@@ -2,6 +2,7 @@
 #include "libsmtp/protocol/parameters.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
+#include <utility>
 
 namespace smtp {
 
@@ -82,6 +83,37 @@ std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand com
             place.emplace(Kind::given, *std::move(value));
         }
     }
+    return out;
+}
+
+std::string xforward_commands(const ClientAttributes& attributes, std::string_view offered) {
+    constexpr std::string_view command = "XFORWARD";
+    constexpr std::size_t most_line = 510; // without its end
+    std::string out;
+    std::size_t line = 0; // where it begins
+    unsigned said = 0;    // a bit per row
+    while (!offered.empty()) {
+        const auto name = offered.substr(0, offered.find(' '));
+        offered.remove_prefix(std::min(name.size() + 1, offered.size()));
+        const auto row = std::ranges::find_if(
+            rows, [&](const AttributeRow& r) { return r.xforward && same_ignoring_case(r.name, name); });
+        if (row == std::end(rows) || !(attributes.*row->place)) continue;
+        const auto bit = 1U << (row - std::begin(rows));
+        if ((std::exchange(said, said | bit) & bit) != 0) continue;
+        const auto& given = *(attributes.*row->place);
+        const bool ipv6 = row->sound == is_address && given.value.find(':') != given.value.npos;
+        auto value = encode_xtext((ipv6 ? "IPV6:" : "") + given.value);
+        if (given.kind != Kind::given || given.value.empty() || given.value.size() > most_value)
+            value = "[UNAVAILABLE]";
+        if (value.size() > most_line / 2) value = "[UNAVAILABLE]"; // every second character encoded
+        if (out.empty() || out.size() - line + 1 + row->name.size() + 1 + value.size() > most_line) {
+            if (!out.empty()) out += "\r\n";
+            line = out.size();
+            out += command;
+        }
+        out.append(" ").append(row->name).append("=").append(value);
+    }
+    if (!out.empty()) out += "\r\n";
     return out;
 }
 

@@ -44,6 +44,9 @@ enum class ClientCommand : std::uint8_t { xclient, xforward };
 
 // "NAME=spike.example ADDR=192.0.2.1". The error is the reply to send: 501 5.5.4.
 std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand command, std::string_view argument);
+// XFORWARD with those of them that the server takes, `offered`: "NAME ADDR PORT"; lines of at most 512 bytes with their
+// ends. Attributes without a value, or with a longer one than its receiver takes, are given as unavailable.
+std::string xforward_commands(const ClientAttributes& attributes, std::string_view offered);
 // What EHLO says: "XCLIENT NAME ADDR PORT …".
 std::string_view offer_of(ClientCommand command);
 

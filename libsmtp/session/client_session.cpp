@@ -166,6 +166,7 @@ void ClientSession::take_expected(const CommandStream::Expected& expected, const
     case Awaited::rset:
         if (!reply.positive()) ending.emplace();
         break;
+    case Awaited::xforward: break; // whatever it says to that, it may take the message
     case Awaited::mail: ending = transactions_.take_mail(reply, now_); break;
     case Awaited::rcpt: ending = transactions_.take_recipient(reply, expected.recipient); break;
     case Awaited::data: ending = transactions_.take_data(reply, now_); break;

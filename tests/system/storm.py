@@ -77,7 +77,7 @@ def main():
             twice = balance(load, [sink], duplicates_at_most=10**9)
             say(f"books balance: {load.so_far()} acknowledged, {sum(delivered(sink).values())} delivered, {twice} twice, "
                 f"{len(load.unsure)} unsure, {load.refused} refused")
-            checked = mta.command("history", "--check", check=False, seconds=120)
+            checked = mta.command("history", "--check", check=False, seconds=900)
             assert checked.returncode == 0, checked.stdout
             assert not mta.crashes(), mta.crashes()
             with sink.lock:

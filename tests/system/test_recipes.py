@@ -267,6 +267,23 @@ def test_amavis(machine):
     assert re.search(r"554 5\.7\.0 Reject, id=\S+ - BANNED: .*invoice\.pdf\.exe", banned)
 
 
+def test_content_filter(machine):
+    recipe = Recipe("postrider-content-filter.7")
+    here = machine(recipe, listen="127.0.0.1:25")
+    here.add_user("amavis", "/var/lib/amavis")
+    here.run("for each in tmp db virusmails; do mkdir -p -m 750 /var/lib/amavis/$each; done; chown -R amavis:amavis /var/lib/amavis; mkdir -p /run/amavis")
+    recipe.follow("CONFIGURE", here, {"amavis": partial(here.start_unit, "amavis", lambda: listens("10024"))})
+    tried, logged = recipe.follow("TEST", here)
+    first = re.search(r"250 2\.0\.0 Ok: queued as ([0-9A-F]+)", tried)[1]
+    into = re.search(rf"{first}: to=<ann@example\.com>, relay=127\.0\.0\.1\[127\.0\.0\.1\]:10024, .*status=sent .*queued as ([0-9A-F]+)", logged)
+    assert into, logged
+    here.wait_log(rf"{into[1]}: to=<ann@example\.com>, .*relay=local, .*status=sent")
+    assert "(amavis, port 10024)" in here.wait_mail("ann")
+    # Programs' mail goes through it, too; what amavis returns comes back by way of its own report.
+    here.run("printf 'Subject: from a program\\n\\nhello\\n' | sendmail -f ann@example.com ann@example.com")
+    assert "Subject: from a program" in here.wait_mail("ann", "from a program")
+
+
 def test_prometheus(machine):
     recipe = Recipe("postrider-prometheus.7")
     here = machine(recipe)

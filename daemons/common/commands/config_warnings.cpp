@@ -8,6 +8,7 @@
 #include "daemons/common/process/programs.h"
 #include "daemons/common/runtime/read_file.h"
 #include "libsmtp/text/date.h"
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -52,6 +53,14 @@ std::string about_drop(const config::Config& config) {
         ours, fixed);
 }
 
+std::string about_content_filters(const std::vector<config::Listener>& listeners) {
+    if (listeners.empty() ||
+        std::ranges::any_of(listeners, [](const auto& each) { return each.content_filter.empty(); }))
+        return {};
+    return "content_filter is set for every listener: mail that a filter sends back goes to the filter again, until it "
+           "is returned as looping: a listener without content_filter has to take it back";
+}
+
 } // namespace
 
 std::vector<std::string> config_warnings(const config::Config& config, smtp::WallTime now) {
@@ -74,6 +83,7 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
     look_at_mode(config.http.key.empty() ? config.http.certificate : config.http.key);
     look_at_mode(config.auth.passwords);
     add(about_drop(config));
+    add(about_content_filters(config.listeners));
     const auto text =
         config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
     for (auto& each : sending_warnings(config, auth::Credentials::parse(text).value_or(auth::Credentials{})))

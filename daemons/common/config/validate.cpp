@@ -226,8 +226,24 @@ void Settlement::check_policies() {
     }
 }
 
-// A route to ourselves is a loop that only the hop limit would end.
+// A route to ourselves is a loop that only the hop limit would end. So is a content filter that is one of our
+// listeners.
 void Settlement::check_loops() {
+    const auto check_filter = [&](const std::string& key, const std::string& filter) {
+        if (filter.empty() || std::ranges::count(config_.routes, filter, &decide::RouteRule::pattern) > 0) return;
+        const auto hop = decide::NextHop::parse(filter);
+        if (!hop || hop->kind != decide::NextHop::Kind::host)
+            return toml_.problem_at(key, fmt::format("{}: \"{}\" is neither a host in brackets, such as "
+                                                     "\"[127.0.0.1]:10024\", nor the name of a [route]",
+                                                     key, filter));
+        if (const auto* listener = local_listener(config_, *hop))
+            toml_.problem_at(key, fmt::format("{}: {} is this system itself (listen.{}), not a filter: mail sent there "
+                                              "would loop",
+                                              key, filter, listener->name));
+    };
+    for (const auto& listener : config_.listeners)
+        check_filter(fmt::format("listen.{}.content_filter", listener.name), listener.content_filter);
+    check_filter("submit.content_filter", config_.submit.content_filter);
     for (const auto& rule : config_.routes)
         for (const auto& equals : rule.next_hops)
             for (const auto& hop : equals)

@@ -77,6 +77,7 @@ struct Deliver { // queue-manager → agent
     route::StsPolicy sts;                  // that the mail's domain has
     bool secure = false;                   // as route::Routed says of the domain's hosts
     std::vector<std::string> replies;      // what the route of its domain says of replies (decide::ReplyRule)
+    bool to_content_filter = false;        // the message comes back, and only then goes its way
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("delivery", m.delivery);
@@ -89,6 +90,7 @@ struct Deliver { // queue-manager → agent
         f("sts", m.sts);
         f("secure", m.secure);
         f("replies", m.replies);
+        f("to_content_filter", m.to_content_filter);
     }
 };
 

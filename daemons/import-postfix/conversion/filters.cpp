@@ -59,6 +59,8 @@ void milters(Import& import) {
     };
     for (const auto& listener : import.listeners) {
         if (!import.draft.find(fmt::format("listen.{}.addresses", listener.name))) continue;
+        const auto options = postfix::words_of(import.value(listener.values, "receive_override_options"));
+        if (std::ranges::find(options, "no_milters") != options.end()) continue;
         for (const auto& word : postfix::words_of(import.value(listener.values, "smtpd_milters")))
             if (word != "DISABLE")
                 if (auto made = milter(import, "smtpd_milters", word)) add(*std::move(made), listener.name);

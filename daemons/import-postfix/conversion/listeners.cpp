@@ -2,7 +2,6 @@
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/networks.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/sender_transports.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
@@ -243,19 +242,6 @@ constexpr std::string_view lists_of_restrictions[] = {"smtpd_client_restrictions
                                                       "smtpd_sender_restrictions", "smtpd_relay_restrictions",
                                                       "smtpd_recipient_restrictions"};
 
-// What a service itself sets for content_filter.
-std::optional<std::string_view> own_filter(const Service& service) {
-    const auto found = std::ranges::find(service.overrides, "content_filter", &postfix::Setting::name);
-    return found == service.overrides.end() ? std::nullopt : std::optional<std::string_view>(found->value);
-}
-
-bool filters_somewhere(Import& import) {
-    return !import.value("content_filter").empty() || std::ranges::any_of(import.services, [](const auto& each) {
-        const auto filter = own_filter(each);
-        return filter && !filter->empty();
-    });
-}
-
 void import_listener(Import& import, const Service& service) {
     const auto at = parse_endpoint(service.name);
     if (!at)
@@ -265,13 +251,6 @@ void import_listener(Import& import, const Service& service) {
     Import::Listener listener{name_for(import, *at, at->host), false, &service,
                               import.values.of(service, import.environment.directory + "/master.cf")};
     const bool wrapped = flag_is_set(import, listener, "smtpd_tls_wrappermode");
-    if (const auto filter = own_filter(service); filter && filter->empty() && filters_somewhere(import))
-        return import.record_service(
-            service, Kind::unsupported,
-            "mail coming back from a filter behind the queue: run the filter as a [milter] instead");
-    else if (filter && !filter->empty())
-        import.record_unguarded(service, fmt::format("content_filter = {}", *filter),
-                                std::string(mapping_of("content_filter")->note));
     // A listener that rejects all strangers accepts mail from the site's own users only, whatever the port.
     listener.submission =
         wrapped || at->port == 587 || at->port == 465 || std::ranges::any_of(lists_of_restrictions, [&](auto name) {
@@ -331,7 +310,7 @@ void internal_service(Import& import, const Service& service) {
                 if (over.name == "cleanup_service_name" && over.value == service.name)
                     users += fmt::format("{}{} {}", users.empty() ? "" : ", ", other.name, other.type);
     for (const auto& over : service.overrides)
-        if (over.name != "syslog_name")
+        if (over.name != "syslog_name" && !(service.command == "pickup" && over.name == "content_filter"))
             import.record_override(service, over,
                                    users.empty() ? "settings of this service alone have no counterpart"
                                                  : fmt::format("not applied to mail of {}: content.header_checks and "
@@ -346,8 +325,15 @@ void other_service(Import& import, const Service& service) {
         return value == service.name || value.starts_with(service.name + ":");
     };
     const bool filters =
-        is_it(import.value("content_filter")) ||
-        std::ranges::any_of(import.services, [&](const auto& each) { return is_it(own_filter(each).value_or("")); });
+        is_it(import.value("content_filter")) || std::ranges::any_of(import.services, [&](const auto& each) {
+            return is_it(each.own("content_filter").value_or(""));
+        });
+    if (filters && (service.command == "smtp" || service.command == "lmtp")) {
+        for (const auto& over : service.overrides)
+            import.record_override(service, over,
+                                   "settings of a single transport have no counterpart: see [smtp_client]");
+        return import.record_service(service, Kind::converted);
+    }
     if (filters) return import.record_service(service, Kind::with_remark, "for content_filter only: see there");
     if (service.command == "smtp" || service.command == "lmtp") {
         if (service.name == "smtp" || service.name == "relay" || service.name == "lmtp") {

@@ -158,8 +158,7 @@ private:
     }
 
     static bool sets_itself(const Import::Listener& listener, std::string_view name) {
-        return std::ranges::find(listener.service->overrides, name, &postfix::Setting::name) !=
-               listener.service->overrides.end();
+        return listener.service->own(name).has_value();
     }
 
     // A restriction whose loss has to be decided. Of a list the service sets itself, of the service; else of
@@ -385,10 +384,10 @@ private:
                 if (common::Network::parse(word)) out.push_back(word);
             return without_duplicates(out);
         }();
+        const bool given = import_.given("mynetworks") || sets_itself(listener, "mynetworks");
         if (relays_)
             import_.draft.set(key + ".submission_networks",
-                              import_.given("mynetworks") ? toml(own) : import_.draft.find("relay.networks")->value,
-                              "permit_mynetworks");
+                              given ? toml(own) : import_.draft.find("relay.networks")->value, "permit_mynetworks");
         const auto* auth = import_.draft.find(key + ".auth");
         if (relays_ || (auth && auth->value == "true")) return;
         for (const auto* each : {"addresses", "service", "tls", "auth", "auth_without_tls", "client_certificates",

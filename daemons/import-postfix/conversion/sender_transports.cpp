@@ -1,6 +1,5 @@
 // sender_dependent_default_transport_maps: a transport that only has source addresses of its own is a pool, and a next
 // hop is one of sender_relay.tables.
-#include "daemons/import-postfix/conversion/sender_transports.h"
 #include "daemons/common/net/network.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,13 @@ struct Service {
     std::vector<Setting> overrides;     // -o name=value
     std::vector<std::string> arguments; // all others
     std::uint32_t line = 0;
+
+    // What it sets itself; nothing: what main.cf says holds.
+    std::optional<std::string_view> own(std::string_view setting) const {
+        for (const auto& each : overrides)
+            if (each.name == setting) return each.value;
+        return {};
+    }
 };
 Read<std::vector<Service>> read_master(std::string_view text, const std::string& file);
 

@@ -81,6 +81,22 @@ CategorizedRecipient settled_by_file(std::uint32_t number, const spool::Recipien
     return out;
 }
 
+bool is_undecided(const spool::RecipientState& recipient) {
+    return recipient.status == spool::Status::pending && recipient.fate != Fate::failed &&
+           recipient.fate != Fate::discard;
+}
+
+// What becomes of it is decided when the message has come back from there.
+CategorizedRecipient settled_for_content_filter(std::uint32_t number, const spool::RecipientState& recipient,
+                                                const std::string& filter) {
+    CategorizedRecipient out{.number = number,
+                             .fate = Fate::remote,
+                             .destination = destination_of(recipient.address, filter),
+                             .reverse_path = recipient.reverse_path};
+    out.address_number = decide::address_number(recipient.address, common::name_folding());
+    return out;
+}
+
 CategorizedRecipient settled_by_answer(std::uint32_t number, const std::string& address,
                                        const spool::ResolvedRecipient& outcome, const CategorizationInput& subject) {
     CategorizedRecipient out{
@@ -187,7 +203,8 @@ std::vector<const spool::ResolvedRecipient*> without_copies(const Categorization
 } // namespace
 
 CategorizationInput CategorizationInput::of(const spool::MessageState& state, std::uint64_t size, bool anew,
-                                            std::span<const std::uint32_t> numbers, Mailboxes mailboxes) {
+                                            std::span<const std::uint32_t> numbers, Mailboxes mailboxes,
+                                            const std::string& content_filter) {
     CategorizationInput out;
     out.mailboxes = mailboxes;
     out.size = size;
@@ -223,6 +240,10 @@ CategorizationInput CategorizationInput::of(const spool::MessageState& state, st
         }
         if (!meant(number)) continue;
         if (std::ranges::binary_search(out.redone, number)) continue;
+        if (!content_filter.empty() && is_undecided(recipient)) {
+            out.settled.push_back(settled_for_content_filter(number, recipient, content_filter));
+            continue;
+        }
         const bool unsettled =
             recipient.fate == Fate::unknown || (anew && recipient.origin == number && recipient.fate != Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {

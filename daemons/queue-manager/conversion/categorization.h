@@ -69,8 +69,10 @@ struct CategorizationInput {
     // `anew`: the recipients' fates in the file are not trusted (queue.recategorize_on_start). For expanded recipients,
     // their origin in the envelope is asked about: those that have the message do not get it again. `numbers`: only
     // these recipients; empty: all. The others count as having the message.
+    // `content_filter`: the next hop that all of them go through first; the categorizer is not asked about them then.
     static CategorizationInput of(const spool::MessageState& state, std::uint64_t size, bool anew = false,
-                                  std::span<const std::uint32_t> numbers = {}, Mailboxes mailboxes = Mailboxes::files);
+                                  std::span<const std::uint32_t> numbers = {}, Mailboxes mailboxes = Mailboxes::files,
+                                  const std::string& content_filter = {});
 };
 
 struct Judgement {

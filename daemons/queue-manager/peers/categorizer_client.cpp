@@ -2,6 +2,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/ipc/parts.h"
 #include "daemons/common/runtime/crash_point.h"
+#include "daemons/queue-manager/conversion/content_filter.h"
 #include "daemons/queue-manager/conversion/soft_bounce.h"
 #include <fmt/format.h>
 #include <map>
@@ -64,7 +65,8 @@ CategorizationInput CategorizerClient::input_of(const spool::MessageState& state
     const auto& config = *deps_.config;
     return CategorizationInput::of(state, size, config.queue.recategorize_on_start, numbers,
                                    config.local.delivery.mailbox_command.empty() ? Mailboxes::files
-                                                                                 : Mailboxes::commands);
+                                                                                 : Mailboxes::commands,
+                                   content_filter_of(state.envelope, config.listeners, config.submit));
 }
 
 void CategorizerClient::ask(spool::QueueId id, std::span<const std::uint32_t> numbers, const EventContext& context) {

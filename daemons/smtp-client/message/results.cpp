@@ -1,9 +1,33 @@
 #include "daemons/smtp-client/message/results.h"
+#include "daemons/common/submission/forwarded_requests.h"
 #include "daemons/decide/message/dsn_requests.h"
 
 namespace smtp_client {
 
 using namespace proto::delivery;
+
+namespace {
+
+smtp::ClientAttributes::Attribute attribute(std::string value) {
+    using Kind = smtp::ClientAttribute::Kind;
+    return smtp::ClientAttribute{value.empty() ? Kind::unavailable : Kind::given, std::move(value)};
+}
+
+// As Postfix tells its filters: programs of this system are clients on loopback.
+smtp::ClientAttributes came_from(const spool::Envelope& envelope, spool::QueueId id) {
+    smtp::ClientAttributes out;
+    const bool local = envelope.client_address.empty();
+    out.name = attribute(local ? "localhost" : envelope.client_name == "unknown" ? "" : envelope.client_name);
+    out.address = attribute(local ? "127.0.0.1" : envelope.client_address);
+    out.port = attribute(envelope.client_port == 0 ? "" : std::to_string(envelope.client_port));
+    out.helo = attribute(local ? "localhost" : envelope.helo);
+    out.protocol = attribute(envelope.protocol);
+    out.ident = attribute(id.text());
+    out.source = attribute(local ? "LOCAL" : "REMOTE");
+    return out;
+}
+
+} // namespace
 
 bool make_transaction(const Deliver& order, const spool::MessageReader& message, smtp::Now now,
                       smtp::Transaction& out) {
@@ -27,7 +51,8 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
     if (order.recipients.empty()) return false;
     out.reverse_path = state.reverse_path_of(state.recipients[order.recipients[0]]);
     if (wishes.is_of_list(order.recipients[0])) return true; // mail of the list's own
-    if (envelope.deliver_by) {
+    if (order.to_content_filter) out.came_from = came_from(envelope, order.queue_id);
+    if (envelope.deliver_by && !order.to_content_filter) {
         out.parameters.deliver_by = smtp::DeliverBy{.late = envelope.late, .trace = envelope.deliver_by_trace};
         out.deliver_by = now.monotonic + (*envelope.deliver_by - now.wall);
     }
@@ -36,9 +61,10 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
     return true;
 }
 
-std::string delivered_to_fields(const Deliver& order, const spool::MessageReader& message) {
+std::string added_fields(const Deliver& order, const spool::MessageReader& message, smtp::WallTime now) {
     const auto& all = message.state().recipients;
     if (order.recipients.empty() || order.recipients[0] >= all.size()) return {};
+    if (order.to_content_filter) return common::fields_of_requests(message.envelope(), now);
     const auto& address = all[order.recipients[0]].delivered_to; // the same for all, like the reverse-path
     return address.empty() ? "" : "Delivered-To: " + address + "\r\n";
 }

@@ -15,8 +15,9 @@ namespace smtp_client {
 bool make_transaction(const proto::delivery::Deliver& order, const spool::MessageReader& message, smtp::Now now,
                       smtp::Transaction& out);
 // What precedes the header for these recipients: for mail that an alias or a .forward file here forwards, a
-// Delivered-To field, by which it is recognized when it comes back.
-std::string delivered_to_fields(const proto::delivery::Deliver& order, const spool::MessageReader& message);
+// Delivered-To field, by which it is recognized when it comes back; for a content filter, what the sender asked for.
+std::string added_fields(const proto::delivery::Deliver& order, const spool::MessageReader& message,
+                         smtp::WallTime now);
 // What the session has to know about the content, which is prepared.
 void describe(const Content& content, smtp::Transaction& out);
 

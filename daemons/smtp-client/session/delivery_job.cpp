@@ -69,7 +69,8 @@ spool::ReadResult<> DeliveryJob::verify_small() {
 spool::ReadResult<Content::Prepared>
 DeliveryJob::prepare(Content::Server server, const std::shared_ptr<const Signing>& signing, smtp::WallTime now) {
     if (!content_)
-        content_ = std::make_unique<Content>(*message_, server, signing, delivered_to_fields(order_, *message_));
+        content_ = std::make_unique<Content>(*message_, server, order_.to_content_filter ? nullptr : signing,
+                                             added_fields(order_, *message_, now));
     return content_->prepare(now);
 }
 

@@ -243,7 +243,8 @@ void MessageIntake::commit(std::function<void(std::optional<common::Unavailable>
         envelope_.recipients.assign(1, {});
         envelope_.recipients.front().address = redirect_;
     }
-    common::add_automatic_bcc(rules_.config->automatic_bcc, envelope_);
+    if (rules_.listener.content_filter.empty()) // else when it has come back from there
+        common::add_automatic_bcc(rules_.config->automatic_bcc, envelope_);
     envelope_.message_id = message_id();
     common::record_fields(header_, envelope_);
     if (milter_message_)

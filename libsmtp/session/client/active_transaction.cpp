@@ -35,9 +35,19 @@ std::optional<DeliverBy> ActiveTransaction::deliver_by(const ServerExtensions& s
     return by;
 }
 
+std::string_view ActiveTransaction::next_xforward(const ServerExtensions& server) {
+    if (server.xforward.empty()) return {};
+    if (!xforward_) xforward_ = xforward_commands(message_.came_from, server.xforward);
+    const auto rest = std::string_view(*xforward_).substr(xforwarded_);
+    const auto line = rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1);
+    xforwarded_ += line.size();
+    return line;
+}
+
 bool ActiveTransaction::begin_round(const RoundLimits& limits, Monotonic now) {
     round_ = take_round(limits);
     if (round_.empty()) return false;
+    xforwarded_ = 0; // a transaction forgets it
     for (auto recipient : round_) result_.of_recipient[recipient] = no_verdict;
     if (!begun_) result_.started = now;
     begun_ = true;

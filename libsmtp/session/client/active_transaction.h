@@ -6,6 +6,9 @@
 #include "libsmtp/text/time_types.h"
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace smtp {
@@ -50,6 +53,8 @@ public:
     bool begin_round(const RoundLimits& limits, Monotonic now);
     // RFC 2852: BY= as it is sent now; nothing if the message has none, or the server does not offer it.
     std::optional<DeliverBy> deliver_by(const ServerExtensions& server, Monotonic now) const;
+    // The next XFORWARD, with its line end; "" none is left in this round.
+    std::string_view next_xforward(const ServerExtensions& server);
     void mail_sent() { phase_ = Phase::rcpt; }
     std::uint32_t next_recipient(); // whose RCPT is sent
     void data_sent() { phase_ = Phase::answer; }
@@ -90,6 +95,8 @@ private:
     std::vector<std::uint32_t> accepted_; // of this round
     std::vector<std::uint32_t> too_many_; // of this round: answered 452, may get a further round
     std::size_t asked_ = 0;               // of this round: RCPTs sent
+    std::optional<std::string> xforward_; // of this round: its lines; nothing: not made yet
+    std::size_t xforwarded_ = 0;          // bytes of them sent
     Phase phase_ = Phase::waiting;
     bool begun_ = false, mail_accepted_ = false, utf8_ = false;
     bool refused_ = false, chunked_ = false, got_421_ = false; // of this round

@@ -23,6 +23,7 @@ Stage stage_of(Awaited what) {
     case Awaited::starttls: return Stage::tls;
     case Awaited::auth: return Stage::auth;
     case Awaited::rset:
+    case Awaited::xforward:
     case Awaited::mail: return Stage::mail;
     case Awaited::rcpt: return Stage::rcpt;
     case Awaited::data: return Stage::data;

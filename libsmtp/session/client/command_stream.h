@@ -12,7 +12,7 @@
 
 namespace smtp {
 
-enum class Awaited : std::uint8_t { banner, ehlo, helo, starttls, auth, rset, mail, rcpt, data, chunk, dot };
+enum class Awaited : std::uint8_t { banner, ehlo, helo, starttls, auth, rset, xforward, mail, rcpt, data, chunk, dot };
 Stage stage_of(Awaited what);
 
 class CommandStream {

@@ -48,6 +48,8 @@ ServerExtensions read_extensions(std::string_view text) {
             out.shortest_deliver_by = static_cast<std::uint32_t>(
                 parse_number(least, static_cast<std::uint64_t>(DeliverBy::longest)).value_or(0));
         }
+        if (same_ignoring_case(keyword, "XFORWARD"))
+            out.xforward = line.substr(std::min(line.size(), keyword.size() + 1));
         if (same_ignoring_case(keyword, "LIMITS")) read_limits(line.substr(keyword.size()), out);
         if (same_ignoring_case(keyword, "SIZE")) {
             out.size = true;

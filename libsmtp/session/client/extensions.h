@@ -13,6 +13,7 @@ struct ServerExtensions {
     std::uint32_t shortest_deliver_by = 0; // … with at least as many seconds left; 0: none given
     std::uint64_t size_limit = 0;          // 0: none given
     std::string auth;                      // mechanisms, "PLAIN LOGIN"; "": AUTH was not offered
+    std::string xforward;                  // attributes of XFORWARD (Postfix's XFORWARD_README); "": not offered
     // LIMITS (RFC 9422); 0: none given
     std::uint32_t recipients = 0;   // of a transaction (RCPTMAX)
     std::uint32_t domains = 0;      // of its recipients (RCPTDOMAINMAX)

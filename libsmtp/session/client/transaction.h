@@ -2,6 +2,7 @@
 // Values; know nothing about the session.
 #pragma once
 #include "libsmtp/delivery/remote_reply.h"
+#include "libsmtp/protocol/client_attributes.h"
 #include "libsmtp/protocol/parameters.h"
 #include "libsmtp/text/time_types.h"
 #include <cstdint>
@@ -26,6 +27,8 @@ struct Transaction {
     bool probe = false;       // ends after RCPT: DATA is never sent; accepted recipients count as delivered
     // RFC 2852: until when; parameters.deliver_by has the mode, and its seconds are those left when MAIL is sent.
     Monotonic deliver_by{};
+    // Where it came from, for a server that takes XFORWARD; none of them: it is not told.
+    ClientAttributes came_from;
     std::vector<Recipient> recipients;
 };
 

@@ -84,6 +84,8 @@ void TransactionPipeline::send_next(ActiveTransaction& active, Monotonic now) {
     case Phase::waiting: return begin_round(active, now);
     case Phase::mail:
         if (std::exchange(needs_reset_, false)) return commands_.send("RSET\r\n", Awaited::rset);
+        if (const auto line = active.next_xforward(extensions_); !line.empty())
+            return commands_.send(line, Awaited::xforward);
         send_mail(active, now);
         ++mails_;
         active.mail_sent();

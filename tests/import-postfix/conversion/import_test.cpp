@@ -178,7 +178,7 @@ TEST_CASE("each setting comes out as one key") {
 TEST_CASE("what has no counterpart is said with its reason, at its line") {
     const std::pair<std::string, std::string> rows[] = {
         {"smtpd_banner = hello", "the greeting is"},
-        {"content_filter = amavis:[127.0.0.1]:10024", "Run the filter as a [milter]"},
+        {"content_filter = amavis:[127.0.0.1]:10024", "is not a transport that speaks SMTP"},
         {"smtpd_sender_restrictions = check_sender_access hash:/x", "/x: there is no such file"},
         {"smtpd_sender_restrictions = reject_unverified_sender",
          "reject_unverified_sender: no counterpart; addresses are not verified"},
@@ -366,13 +366,33 @@ TEST_CASE("programs behind pipe(8) become commands, if they are used and their w
 
 TEST_CASE("a filter behind the queue is one matter") {
     const auto from = imported(
-        "content_filter = amavis:[127.0.0.1]:10024\n", {},
+        "content_filter = amavis:[127.0.0.1]:10024\nsmtpd_milters = inet:127.0.0.1:8891\n", {},
         smtp_line +
             "amavis unix - - n - 2 smtp -o smtp_data_done_timeout=1200\n127.0.0.1:10025 inet n - n - - smtpd -o "
-            "content_filter= -o mynetworks=127.0.0.0/8\n");
-    CHECK(result_of(from, "content_filter").kind == SettingResult::Kind::unsupported);
-    CHECK(result_of(from, "amavis unix").remarks == std::vector<std::string>{"for content_filter only: see there"});
-    CHECK(key(from, "listen.port_10025.addresses") == "-");
+            "content_filter= -o mynetworks=127.0.0.0/8 -o smtpd_recipient_restrictions=permit_mynetworks,reject -o "
+            "receive_override_options=no_unknown_recipient_checks,no_milters -o "
+            "smtpd_authorized_xforward_hosts=127.0.0.0/8\n");
+    CHECK(result_of(from, "content_filter").kind == SettingResult::Kind::converted);
+    CHECK(result_of(from, "amavis unix").remarks ==
+          std::vector<std::string>{
+              "-o smtp_data_done_timeout: settings of a single transport have no counterpart: see [smtp_client]"});
+    CHECK(key(from, "listen.smtp.content_filter") == "\"amavis\"");
+    CHECK(key(from, "submit.content_filter") == "\"amavis\"");
+    CHECK(key(from, "route.\"amavis\".next_hop") == "\"[127.0.0.1]:10024\"");
+    CHECK(key(from, "route.\"amavis\".connections") == "2");
+    CHECK(key(from, "listen.port_10025.addresses") == "[\"127.0.0.1:10025\"]");
+    CHECK(key(from, "listen.port_10025.service") == "\"submission\"");
+    CHECK(key(from, "listen.port_10025.submission_networks") == "[\"127.0.0.0/8\"]");
+    CHECK(key(from, "listen.port_10025.xforward_networks") == "[\"127.0.0.0/8\"]");
+    CHECK(key(from, "listen.port_10025.content_filter") == "-");
+    CHECK(key(from, "milter.postfix_01.listeners") == "[\"smtp\"]");
+    const auto direct = imported(
+        "content_filter = smtp:127.0.0.1:10026\n", {},
+        smtp_line + "submission inet n - n - - smtpd -o content_filter=lmtp:unix:private/scan\npickup unix n - n 60 1 "
+                    "pickup -o content_filter=\nlmtp unix - - n - - lmtp\n");
+    CHECK(key(direct, "listen.smtp.content_filter") == "\"[127.0.0.1]:10026\"");
+    CHECK(key(direct, "listen.submission.content_filter").starts_with("\"lmtp:/"));
+    CHECK(key(direct, "submit.content_filter") == "-");
     const auto own =
         imported("", {},
                  "smtp inet n - n - - smtpd -o content_filter=spam\nspam unix - n n - - pipe flags=Rq user=spam "

@@ -23,7 +23,8 @@ TEST_CASE("a guard of main.cf that has no counterpart is a line to decide about,
     };
     const Row rows[] = {
         // Filters and checks of content.
-        {"content_filter = amavis:[127.0.0.1]:10024", "content_filter = amavis:[127.0.0.1]:10024", "[milter]"},
+        {"content_filter = amavis:[127.0.0.1]:10024", "content_filter = amavis:[127.0.0.1]:10024", "not a transport"},
+        {"content_filter = smtp:scanner.example", "content_filter = smtp:scanner.example", "in brackets"},
         {"smtpd_proxy_filter = 127.0.0.1:10024", "smtpd_proxy_filter = 127.0.0.1:10024", "[milter]"},
         {"smtpd_milters = inet:milter.example:8891", "smtpd_milters", "numeric address"},
         {"non_smtpd_milters = inet:milter.example:8891", "non_smtpd_milters", "numeric address"},

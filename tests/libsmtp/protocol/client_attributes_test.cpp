@@ -67,3 +67,22 @@ TEST_CASE("attributes that are none") {
     CHECK(why_not(xclient, "ADDR=IPV6:192.0.2.1") == "Error: bad value of ADDR");
     CHECK(why_not(xforward, "SOURCE=ELSEWHERE") == "Error: bad value of SOURCE");
 }
+
+TEST_CASE("XFORWARD to a server: what it takes, in its order, in lines that are not too long") {
+    auto from =
+        of(xforward,
+           "NAME=spike.example ADDR=IPV6:2001:db8::1 PORT=4711 PROTO=ESMTP HELO=sp+2Bike IDENT=3F4A SOURCE=REMOTE");
+    CHECK(xforward_commands(from, "ADDR SOURCE SHOE-SIZE name ADDR Name") ==
+          "XFORWARD ADDR=IPV6:2001:db8::1 SOURCE=REMOTE NAME=spike.example\r\n");
+    CHECK(xforward_commands(from, "HELO") == "XFORWARD HELO=sp+2Bike\r\n");
+    CHECK(xforward_commands(from, "LOGIN") == "");
+    CHECK(xforward_commands({}, "NAME ADDR") == "");
+    from.name = ClientAttribute{ClientAttribute::Kind::unknown, ""};
+    CHECK(xforward_commands(from, "NAME IDENT") == "XFORWARD NAME=[UNAVAILABLE] IDENT=3F4A\r\n");
+    from.name = ClientAttribute{ClientAttribute::Kind::given, std::string(255, 'n')};
+    from.helo = ClientAttribute{ClientAttribute::Kind::given, std::string(254, 'h')};
+    CHECK(xforward_commands(from, "NAME HELO PORT") ==
+          "XFORWARD NAME=" + std::string(255, 'n') + "\r\nXFORWARD HELO=" + std::string(254, 'h') + " PORT=4711\r\n");
+    from.helo = ClientAttribute{ClientAttribute::Kind::given, std::string(200, '+')}; // three times as long encoded
+    CHECK(xforward_commands(from, "HELO") == "XFORWARD HELO=[UNAVAILABLE]\r\n");
+}

@@ -397,3 +397,25 @@ TEST_CASE("DELIVERBY: the time that is left goes with MAIL; without it, mail tha
             "message must be delivered within 90 s (BY), and host mx.test[192.0.2.1] wants at least 91 s");
     refused("DELIVERBY", 0, "not delivered within the time that the sender has set (BY)");
 }
+
+TEST_CASE("XFORWARD goes before MAIL where it is offered; whatever its reply, the message goes") {
+    const auto from = [](std::uint64_t id) {
+        auto m = mail(id);
+        m.transaction.came_from.name = ClientAttribute{ClientAttribute::Kind::given, std::string(255, 'n')};
+        m.transaction.came_from.address = ClientAttribute{ClientAttribute::Kind::given, "192.0.2.7"};
+        m.transaction.came_from.helo = ClientAttribute{ClientAttribute::Kind::given, std::string(255, 'h')};
+        return m;
+    };
+    const auto first = "XFORWARD NAME=" + std::string(255, 'n') + " ADDR=192.0.2.7";
+    const auto second = "XFORWARD HELO=" + std::string(255, 'h');
+    const auto good = fmt::format("up\n1: {}ended well\n", delivered);
+    const auto rest = script({"C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n", body,
+                              "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"});
+    play({from(1)},
+         script({hello, "S: 250-mx.test\nS: 250 XFORWARD NAME ADDR HELO\nC: ", first, "\nS: 250 Ok\nC: ", second,
+                 "\nS: 501 No\n", rest}),
+         good, {.quit = true});
+    play({from(1)}, script({hello, "S: 250-mx.test\nS: 250 XFORWARD PORT\n", rest}), good, {.quit = true});
+    play({from(1)}, script({hello, "S: 250-mx.test\nS: 250 SIZE\n", rest}), good, {.quit = true});
+    play({mail(1)}, script({hello, "S: 250-mx.test\nS: 250 XFORWARD NAME\n", rest}), good, {.quit = true});
+}

@@ -52,6 +52,7 @@ struct Listener {
     std::uint32_t recipients = 0;                   // 0 in a file: [smtpd]'s
     std::uint32_t sessions = 0;                     // 0 in a file: [smtpd]'s
     ClientLimits limits;                            // those not in a file: [smtpd]'s
+    std::string content_filter;                     // next hop of all mail from here, which comes back; "" none
     bool smtputf8 = true;                           // RFC 6531
     Vrfy vrfy = Vrfy::noncommittal;
     IdempotencyMatch idempotency_match = IdempotencyMatch::key; // not in a file: [idempotency]'s

@@ -93,6 +93,12 @@ Section section_for(Listener& s) {
              "Overrides smtpd.user_messages_per_hour for this listener.", ""},
             {"user_recipients_per_hour", IntKey{&s.limits.user_recipients_per_hour, 0, 10'000'000},
              "Overrides smtpd.user_recipients_per_hour for this listener.", ""},
+            {"content_filter", any_text(s.content_filter),
+             "Content filter behind the queue, to which all mail from this listener is sent before anything else is "
+             "decided about it: a host in brackets (\"lmtp:\" before it selects LMTP), or the name of a [route], for "
+             "limits of its own. The filter sends the mail back to another listener, which has no content_filter. Mail "
+             "waits until the filter takes it. postrider-content-filter(7) has an example.",
+             "\"[127.0.0.1]:10024\""},
             {"smtputf8", BoolKey{&s.smtputf8},
              "Whether to accept addresses and header fields in UTF-8 (SMTPUTF8). Such mail is returned to its sender "
              "if the next system does not accept it and it has no ASCII form.",
@@ -348,6 +354,9 @@ Section section_for(Submit& s) {
              "need the permission to write (mode 1733: each removes only their own files). What cannot be sent is "
              "moved to failed/ in it, beside a file with the reason. Empty means none. See postrider-pickup(8).",
              "\"/var/spool/postrider-pickup\""},
+            {"content_filter", any_text(s.content_filter),
+             "As content_filter of a listener, for mail submitted by programs of this system and over HTTP.",
+             "\"[127.0.0.1]:10024\""},
         }};
 }
 

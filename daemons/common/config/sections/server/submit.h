@@ -18,6 +18,7 @@ struct Submit { // pickup: the submit socket and the drop directory
     std::uint64_t drop_user_bytes = 100 * MiB; // left by one user while nothing runs
     std::uint32_t drop_user_messages = 1000;
     std::string pickup_directory; // of .eml files; "" none
+    std::string content_filter;   // next hop of all mail submitted here, which comes back; "" none
 };
 
 } // namespace config

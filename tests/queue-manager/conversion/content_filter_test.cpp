@@ -1,0 +1,62 @@
+#include "daemons/queue-manager/conversion/categorization.h"
+#include "daemons/queue-manager/conversion/content_filter.h"
+#include "tests/queue-manager/conversion/messages.h"
+#include <doctest/doctest.h>
+
+using namespace queue_manager;
+using queue_manager::testing::message;
+
+namespace {
+
+std::vector<config::Listener> listeners() {
+    std::vector<config::Listener> out(2);
+    out[0].name = "smtp";
+    out[0].content_filter = "[127.0.0.1]:10024";
+    out[1].name = "filtered";
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("which mail goes through a content filter") {
+    config::Submit submit;
+    submit.content_filter = "scanner";
+    spool::Envelope mail;
+    mail.listener = "smtp";
+    CHECK(content_filter_of(mail, listeners(), submit) == "[127.0.0.1]:10024");
+    mail.listener = "filtered";
+    CHECK(content_filter_of(mail, listeners(), submit) == "");
+    mail.listener = "one that there was yesterday";
+    CHECK(content_filter_of(mail, listeners(), submit) == "");
+    mail.listener = "";
+    mail.origin = spool::Origin::local;
+    CHECK(content_filter_of(mail, listeners(), submit) == "scanner");
+    mail.trace = spool::Trace::verify; // shows where recipients lead: nothing is sent
+    CHECK(content_filter_of(mail, listeners(), submit) == "");
+    spool::Envelope report;
+    report.origin = spool::Origin::report;
+    CHECK(content_filter_of(report, listeners(), submit) == "");
+}
+
+TEST_CASE("which destinations are content filters") {
+    config::Submit submit;
+    CHECK(leads_to_content_filter("via:[127.0.0.1]:10024", listeners(), submit));
+    CHECK_FALSE(leads_to_content_filter("[127.0.0.1]:10024", listeners(), submit));
+    CHECK_FALSE(leads_to_content_filter("via:[127.0.0.1]:10025", listeners(), submit));
+    CHECK_FALSE(leads_to_content_filter("via:", listeners(), submit));
+    CHECK_FALSE(leads_to_content_filter("scanner", listeners(), submit));
+    submit.content_filter = "scanner";
+    CHECK(leads_to_content_filter("via:scanner", listeners(), submit));
+}
+
+TEST_CASE("through a content filter go all recipients as they are, and nobody is asked about them") {
+    auto state = message({"ann@example.org", "list@example.org", "bob@example.net"});
+    state.recipients[2].fate = spool::Fate::failed; // rejected at acceptance
+    const auto subject = CategorizationInput::of(state, 1000, false, {}, Mailboxes::files, "[127.0.0.1]:10024");
+    CHECK(subject.open.empty());
+    REQUIRE(subject.settled.size() == 3);
+    CHECK(subject.settled[0].destination == "via:[127.0.0.1]:10024");
+    CHECK(subject.settled[1].destination == "via:[127.0.0.1]:10024");
+    CHECK(subject.settled[1].fate == spool::Fate::remote);
+    CHECK(subject.settled[2].fate == spool::Fate::failed);
+}
