@@ -85,10 +85,14 @@ bool Control::look(const Request& request, const nlohmann::json& body, std::stri
     using View = QueueInspector::View;
     if (operation == op::status)
         inspector_.send_status(request);
-    else if (operation == op::links || operation == op::link)
-        inspector_.send_links(request, operation == op::link ? text_field(body, "link") : "");
-    else if (operation == op::queues || operation == op::queue)
-        inspector_.send_queues(request, operation == op::queue ? text_field(body, "queue") : "");
+    else if (operation == op::links)
+        inspector_.send_links(request, body);
+    else if (operation == op::link)
+        inspector_.send_link(request, body);
+    else if (operation == op::queues)
+        inspector_.send_queues(request, body);
+    else if (operation == op::queue)
+        inspector_.send_queue(request, text_field(body, "queue"));
     else if (operation == op::messages)
         lister_.send(request, body);
     else if (operation == op::explain && body.contains("address"))

@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/requests/message_lister.h"
 #include "daemons/common/proto/control.h"
+#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
@@ -51,12 +52,16 @@ void MessageLister::send(const Request& request, const nlohmann::json& body) con
     if (body.value("count", false)) return count(request, walk);
     walk->read_files = walk->read_headers = true;
     const auto limit = body.value("limit", std::uint64_t{0});
-    walk->take = [this, request, limit, sent = std::uint64_t{0}](const std::shared_ptr<MessageWalk>& self,
-                                                                 std::vector<SelectedMessage> selected) mutable {
+    if (limit != 0) walk->batch = std::min<std::uint64_t>(walk->batch, limit);
+    const RecipientPart shown{.from = 0, .limit = body.value("recipients", RecipientPart::everyone)};
+    walk->take = [this, request, limit, shown, sent = std::uint64_t{0}](const std::shared_ptr<MessageWalk>& self,
+                                                                        std::vector<SelectedMessage> selected) mutable {
         for (const auto& each : selected) {
             if (limit != 0 && sent == limit) break;
             ++sent;
-            if (!replies_.send(request, json_of(each.info, *each.state, each.header, Detail::line))) return; // hung up
+            const auto chosen = choose(*each.state, Recipients::unfinished, shown);
+            if (!replies_.send(request, json_of(each.info, *each.state, each.header, chosen, Detail::line)))
+                return; // hung up
         }
         if (self->over || (limit != 0 && sent == limit)) return replies_.finish(request);
         replies_.when_writable(request, [this, self] { selection_.step(self); });

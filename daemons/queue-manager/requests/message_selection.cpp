@@ -11,8 +11,7 @@ namespace code = proto::control::code;
 
 namespace {
 
-constexpr std::size_t batch = 128;        // messages read at a time
-constexpr std::size_t looked_at = 2'000;  // of which the queue itself shows that they do not match
+constexpr std::size_t looked_at = 2'000;  // deliveries of messages that the queue itself knows, at a time
 constexpr std::size_t ranked_at = 20'000; // sorted at a time
 
 // The list of words under `key`; nullopt: something else is there.
@@ -72,7 +71,7 @@ std::shared_ptr<MessageWalk> MessageSelection::select_ids(const Request& request
 std::vector<SelectedMessage> MessageSelection::next_named(MessageWalk& walk) const {
     const auto now = common::Loop::now();
     std::vector<SelectedMessage> selected;
-    while (walk.at < walk.ids.size() && selected.size() < batch)
+    while (walk.at < walk.ids.size() && selected.size() < walk.batch)
         if (auto info = deps_.engine.message(walk.ids[walk.at++], now)) {
             deps_.pauses.set_reasons(*info);
             selected.push_back({*std::move(info), {}, walk.read_files});
@@ -84,7 +83,7 @@ std::vector<SelectedMessage> MessageSelection::next_named(MessageWalk& walk) con
 std::vector<SelectedMessage> MessageSelection::next_filtered(MessageWalk& walk) const {
     const auto now = common::Loop::now();
     std::vector<SelectedMessage> selected;
-    for (std::size_t looked = 0; looked < looked_at && selected.size() < batch && !walk.over; ++looked) {
+    for (std::size_t looked = 0; looked < looked_at && selected.size() < walk.batch && !walk.over; ++looked) {
         if (walk.looked == walk.ranks.size()) {
             walk.ranks = deps_.engine.ranked(walk.order, walk.behind, ranked_at);
             walk.looked = 0;
@@ -94,6 +93,7 @@ std::vector<SelectedMessage> MessageSelection::next_filtered(MessageWalk& walk) 
         }
         auto info = deps_.engine.message(spool::QueueId{walk.ranks[walk.looked++].id}, now);
         if (!info) continue; // it has just gone
+        looked += info->deliveries.size();
         deps_.pauses.set_reasons(*info);
         const auto facts = facts_of(*info, nullptr, now.wall);
         if (!walk.filter.ruled_out(facts))
@@ -113,18 +113,19 @@ void MessageSelection::read(SelectedMessage& each, bool headers) const {
     if (const auto header = reader->read_header(longest_header)) each.header = facts_of(*header);
 }
 
+// On a thread: there may be many recipients.
+void MessageSelection::look_at(SelectedMessage& each, const MessageWalk& walk, smtp::WallTime now) const {
+    read(each, walk.read_headers || walk.filter.needs_header());
+    if (each.read && !each.state) return;
+    each.matches = walk.filter.matches(facts_of(each.info, each.state ? &*each.state : nullptr, now, each.header));
+}
+
 void MessageSelection::step(const std::shared_ptr<MessageWalk>& walk) const {
     auto selected = walk->ids.empty() ? next_filtered(*walk) : next_named(*walk);
-    const bool headers = walk->read_headers || walk->filter.needs_header();
-    deps_.pool.post([this, walk, headers, selected = std::move(selected)]() mutable {
-        for (auto& each : selected) read(each, headers);
+    deps_.pool.post([this, walk, now = common::Loop::now().wall, selected = std::move(selected)]() mutable {
+        for (auto& each : selected) look_at(each, *walk, now);
+        std::erase_if(selected, [](const SelectedMessage& each) { return !each.matches; });
         deps_.pool.complete([this, walk, selected = std::move(selected)]() mutable {
-            const auto wall = common::Loop::now().wall;
-            std::erase_if(selected, [&](const SelectedMessage& each) {
-                if (each.read && !each.state) return true;
-                return !walk->filter.matches(
-                    facts_of(each.info, each.state ? &*each.state : nullptr, wall, each.header));
-            });
             if (selected.empty() && !walk->over) return step(walk);
             walk->take(walk, std::move(selected));
         });

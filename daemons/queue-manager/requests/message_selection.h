@@ -25,12 +25,14 @@ struct SelectedMessage {
     std::optional<spool::MessageState> state;
     bool read = false;       // the file was asked for
     HeaderFacts header = {}; // where it was asked for, too
+    bool matches = false;
 };
 
 // A walk over the messages of a selection.
 struct MessageWalk {
     std::vector<spool::QueueId> ids; // named ones; empty: by filter
     std::size_t at = 0;
+    std::size_t batch = 128; // messages read at a time
     decide::queue::Filter filter;
     decide::queue::Order order = decide::queue::Order::oldest;
     std::vector<decide::queue::Rank> ranks;    // the next of all messages, in that order; looked through up to
@@ -63,6 +65,7 @@ private:
     std::vector<SelectedMessage> next_named(MessageWalk& walk) const;
     std::vector<SelectedMessage> next_filtered(MessageWalk& walk) const;
     void read(SelectedMessage& each, bool headers) const;
+    void look_at(SelectedMessage& each, const MessageWalk& walk, smtp::WallTime now) const;
 
     Dependencies deps_;
     Replies replies_;
