@@ -37,6 +37,14 @@ namespace op {
 // "retained": [{"directory","messages","bytes","deleted"}] (kept for a while: bad/, quarantine/, removed/, failed/).
 inline constexpr std::string_view status = "status";
 
+// One line, of the last hour, or since the queue-manager started: "changes": [{"time","type","name","who","why",
+// "count"}], the latest first: links, pauses, the configuration, routes, the suppression list (types as in the
+// journal), and started, problem.appeared, problem.gone ("name": its text); those of one type, name and person are one,
+// with the time of the last. At most 100; "left_out": how many earlier ones are not listed. "in", "out": messages
+// accepted, and messages that have left the queue, by minute, the oldest first, the last one of the minute that has
+// begun.
+inline constexpr std::string_view recent = "recent";
+
 // "configuration" (its text), and its "file": what it would do to queued mail, compared with the one in force. A line
 // for each queue and effect: "effect" (returned, rerouted, limited, rescheduled, stricter_tls, other_source), "queue",
 // "link" (now), "messages", "detail"; then one: "totals": {effect: messages}, "limit" (master.reload_limit in force;
@@ -67,7 +75,7 @@ inline constexpr std::string_view queues = "queues";
 inline constexpr std::string_view queue = "queue";
 
 // "filter" or "ids" (neither: all), "limit" (0: none), "count" (true: only their number), "sort" (oldest, newest,
-// largest, next), "after_id" (continue after this message), "recipients" (at most so many of each message; unset: all).
+// largest, next), "after_id" (continue after this message), "recipients" (at most that many of each message; unset: all).
 // A line per message: "id", "state" (the first of its deliveries'), "arrival", "expiry", "size", "lane", "sender",
 // "recipients_total", "recipients": [{"address","original","state",
 // "queue","link","failures","next_attempt","reason","since" (since when the reason applies; 0: not known),

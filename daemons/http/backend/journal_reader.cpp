@@ -92,7 +92,7 @@ JournalReader::Answer answer_with(
     return answer;
 }
 
-// What a search has found so far, and goes on from.
+// What a search has found so far, and where it continues.
 struct Candidates {
     std::set<std::string> known;
     std::vector<std::string> ids;

@@ -132,6 +132,8 @@ void add_queue_views(Router& router, Services& services) {
                     }});
     };
     view("/v1/status", "Show the state of the mail system", op::status, nullptr, schema::status, {json_type}, first);
+    view("/v1/recent", "Show what has changed in the last hour, and the traffic by minute", op::recent, nullptr,
+         schema::recent, {json_type}, first);
     part("/v1/links", "List links, those with the most mail first", schema::links, {json_type, lines_type},
          {200, 400, 503},
          [](Services& all, const std::shared_ptr<Call>& call) { list_busiest(all, call, op::links, "link", "links"); });

@@ -1,4 +1,5 @@
 #include "daemons/http/pages/message_page.h"
+#include "daemons/http/pages/parts/confirmation.h"
 #include "daemons/http/pages/parts/members.h"
 #include "daemons/http/pages/parts/message_parts.h"
 #include "daemons/http/pages/parts/operation_texts.h"
@@ -98,7 +99,8 @@ Html actions(const Page& page, const std::string& id, const json& message) {
     Html out = link_to(Url({"messages", id, "explain"}), "What each recipient waits for");
     for (const auto& each : all_operations()) {
         if (each.of_places || !page.may(each.scope) || each.name == (held ? "hold" : "release")) continue;
-        out += action_link(Url({"messages", id, each.name}), each.button);
+        const Url where({"messages", id, each.name});
+        out += each.scope == Scope::remove ? asking_link(where, each.button) : action_link(where, each.button);
     }
     return element("div", {{"class", "actions"}}, out);
 }

@@ -1,4 +1,5 @@
 #include "daemons/http/pages/messages_page.h"
+#include "daemons/http/pages/parts/confirmation.h"
 #include "daemons/http/pages/parts/members.h"
 #include "daemons/http/pages/parts/message_parts.h"
 #include "daemons/http/pages/parts/operation_texts.h"
@@ -43,7 +44,7 @@ Html bulk_form(const Page& page, std::string_view text) {
     if (values.empty()) return {};
     return page.form(Url({"operations", "preview"}),
                      element("div", {{"class", "line"}}, hidden_field("q", text),
-                             choice("op", "With all of these in the queue", values), button("Preview")));
+                             choice("op", "With all of these in the queue", values), asking_button("Preview")));
 }
 
 Html queued(const Page& page, const std::string& text, const ApiAnswer& answer) {

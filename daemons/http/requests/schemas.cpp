@@ -378,6 +378,13 @@ json schemas() {
     put(out, schema::order, order());
     put(out, schema::order_result, order_result());
     put(out, schema::status, status());
+    auto change = object(
+        {{"time", time()}, {"type", text()}, {"name", text()}, {"who", text()}, {"why", text()}, {"count", number()}});
+    put(out, schema::recent,
+        object({{"changes", described(list(std::move(change)), "The latest first.")},
+                {"left_out", described(number(), "Earlier changes of the last hour that are not listed.")},
+                {"in", described(list(number()), "Messages accepted, by minute, the oldest first.")},
+                {"out", described(list(number()), "Messages that have left the queue, likewise.")}}));
     put(out, "Link", link_members());
     put(out, "LinkFailure", object({{"time", time()}, {"phase", text()}, {"status", text()}, {"text", text()}}));
     put(out, "BackingOff", object({{"source", text()}, {"until", time()}, {"reason", text()}}));

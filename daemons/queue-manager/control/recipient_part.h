@@ -1,5 +1,5 @@
 // A part of a message's recipients: an answer about a message with thousands of them holds some, says how many there
-// are, and where the rest begins. Recipients are numbered for good, so a number is a good place to continue from. Pure.
+// are, and where the rest begins. A recipient keeps its number, from which the next answer continues. Pure.
 #pragma once
 #include "daemons/decide/queue/listing.h"
 #include "libspool/message/message_state.h"

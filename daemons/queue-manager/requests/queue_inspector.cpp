@@ -66,6 +66,24 @@ void QueueInspector::send_status(const Request& request) const {
     replies_.finish(request);
 }
 
+void QueueInspector::send_recent(const Request& request) const {
+    const auto now = common::Loop::now().wall;
+    const auto status = deps_.status();
+    json changes = json::array();
+    for (const auto& each : deps_.recent.list(now))
+        changes.push_back({{"time", seconds_of(each.time)},
+                           {"type", each.type},
+                           {"name", each.name},
+                           {"who", each.who},
+                           {"why", each.why},
+                           {"count", each.count}});
+    replies_.send(request, {{"changes", std::move(changes)},
+                            {"left_out", deps_.recent.left_out()},
+                            {"in", status.in_by_minute},
+                            {"out", status.out_by_minute}});
+    replies_.finish(request);
+}
+
 // {"links": the longest, "other_links": the sums of all others}
 json QueueInspector::links_with_mail() const {
     auto links = deps_.engine.links(common::Loop::now());

@@ -7,6 +7,7 @@
 #include "daemons/queue-manager/control/pauses_in_force.h"
 #include "daemons/queue-manager/control/queue_status.h"
 #include "daemons/queue-manager/engine_driver/current_config.h"
+#include "daemons/queue-manager/events/recent_changes.h"
 #include "daemons/queue-manager/probe/route_query.h"
 #include "daemons/queue-manager/requests/replies.h"
 #include "daemons/queue-manager/spool/suppressions.h"
@@ -27,6 +28,7 @@ public:
         const Suppressions& suppressions;
         const PausesInForce& pauses;
         const decide::SourceBackoff& resting; // source addresses
+        RecentChanges& recent;
         RouteQuery& route_query;
         std::function<QueueStatus()> status;
     };
@@ -34,6 +36,7 @@ public:
     QueueInspector(const QueueInspector&) = delete;
 
     void send_status(const Request& request) const;
+    void send_recent(const Request& request) const;
     void send_links(const Request& request, const nlohmann::json& body) const;
     void send_link(const Request& request, const nlohmann::json& body) const;
     void send_queues(const Request& request, const nlohmann::json& body) const;
