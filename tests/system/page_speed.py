@@ -123,7 +123,7 @@ def main():
             fill(mta, given)
             begun = time.monotonic()
             mta.start()
-            wait_until(lambda: api.exchange("GET", "/readyz", token=None).status == 200, 1800, "the spool to be read")
+            wait_until(lambda: (api.exchange("GET", "/v1/status").json or {}).get("loading") is False, 1800, "the spool to be read")
             print(f"loaded after {time.monotonic() - begun:.0f} s", flush=True)
             return 0 if look(mta, api, given.times) else 1
         finally:

@@ -196,3 +196,20 @@ def test_links_and_queues_are_listed_in_parts(mta, api, browser):
     assert "d0007.example" in page.text and "d0149.example" not in page.text
     assert "d0149.example" in browser.follow("Next").text
     assert len(mta.command("link", "show", link["link"], "--json").stdout.splitlines()) == 151
+
+
+def test_a_search_of_a_large_queue_goes_on_where_it_ended(mta, api, browser):
+    """Who gets a message stands in its file: an answer looks into a limited number of them."""
+    ids = [submit_to(api, [f"n{n}@remote.example"]) for n in range(20)]
+    path = "/v1/messages?effort=60&filter=recipient%3Dn1*"
+    pages = all_pages(api, path, "messages", 100)
+    assert [[each["id"] for each in page] for page in pages] == [[ids[1]], [ids[10], ids[11]], ids[12:18], ids[18:]]
+    pages = all_pages(api, path, "messages", 1)
+    assert [each["id"] for page in pages for each in page] == [ids[1], *ids[10:]]
+    assert all_pages(api, "/v1/messages?effort=60&filter=recipient%3Dnobody@*", "messages", 100) == [[], [], [], []]
+    for wrong in ("0", "-1", "x"):
+        assert api.get(f"/v1/messages?effort={wrong}")[0] == 400
+    [found] = api.json(f"/v1/messages?effort=10&filter=id%3D{ids[19]}")["messages"]
+    assert found["id"] == ids[19], "an id is looked up"
+    assert api.json(f"/v1/messages?filter=id%3D{ids[19]}&filter=recipient%3Dn2@*")["messages"] == []
+    assert api.json("/v1/messages?filter=id%3D0C5A000186A010")["messages"] == []

@@ -9,6 +9,7 @@ import pytest
 
 from harness.hooks import NODE_MODULES
 from harness.http_api import Api
+from harness.sink import address_in
 from harness.watch import wait_until
 
 SCENARIOS = Path(__file__).parent / "browser/scenarios.mjs"
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.needs("browser")
 def api(mta, remote):
     made = Api(mta)
     made.sink = remote()
-    made.sink.at("rcpt", lambda session, argument: "451 4.7.1 " + HOSTILE + "x" * 200)
+    made.answer = lambda address: "451 4.7.1 " + HOSTILE + "x" * 200
+    made.sink.at("rcpt", lambda session, argument: made.answer(address_in(argument)))
     mta.route("*", made.sink)
     mta.start()
     made.allow("boss", "--scope", "read,submit,operate,remove,suppress")
@@ -116,17 +118,17 @@ def test_pictures(mta, api, tmp_path):
     """Of some pages, as README shows them: into $POSTRIDER_SCREENSHOTS, or a directory of the test."""
     answers = {"busy.example": "451 4.7.1 Greylisted, please try again later", "full.example": "452 4.2.2 Mailbox full",
                "gone.example": "550 5.1.1 No such user here"}
-    api.sink.at("rcpt", lambda session, argument: answers.get(argument.rpartition("@")[2].rstrip(">"), "250 2.1.5 Ok"))
+    api.answer = lambda address: answers.get(address.rpartition("@")[2], "250 2.1.5 Ok")
     for number in range(24):
         to = f"customer{number}@{list(answers)[number % 2] if number % 3 == 0 else 'remote.example'}"
         api.submit(SHOP % (to.encode(), b"Your order %d" % (4700 + number)), sender="shop@test.example", to=to)
     shown = api.submit(SHOP % (b"ann@busy.example", b"Your order 4724"), sender="shop@test.example",
                        to=["ann@busy.example", "bob@remote.example", "cy@full.example", "di@gone.example"]).json["id"]
     wait_until(lambda: {"message.delivered", "message.deferred", "message.failed"} <=
-               {e["type"] for e in api.json(f"/v1/messages/{shown}/events")["events"]}, 30, "attempts")
+               {e["type"] for e in (api.exchange("GET", f"/v1/messages/{shown}/events").json.get("events") or [])}, 30, "attempts")
     mta.command("pause", "queue", "full.example", "--reason", "their disk is being replaced")
     directory = Path(os.environ.get("POSTRIDER_SCREENSHOTS", tmp_path))
-    found = run(api, "pictures", pictures=str(directory), height=900, paths={"now": "/", "message": f"/messages/{shown}", "messages": "/messages?q=test.example"})
+    found = run(api, "pictures", pictures=str(directory), width=960, height=720, paths={"now": "/", "message": f"/messages/{shown}", "messages": "/messages?q=test.example"})
     assert found["errors"] == []
     for name in ("now", "message", "messages"):
         assert 10_000 < (directory / f"{name}.png").stat().st_size < 100_000, name

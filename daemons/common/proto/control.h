@@ -75,11 +75,12 @@ inline constexpr std::string_view queues = "queues";
 inline constexpr std::string_view queue = "queue";
 
 // "filter" or "ids" (neither: all), "limit" (0: none), "count" (true: only their number), "sort" (oldest, newest,
-// largest, next), "after_id" (continue after this message), "recipients" (at most that many of each message; unset: all).
-// A line per message: "id", "state" (the first of its deliveries'), "arrival", "expiry", "size", "lane", "sender",
-// "recipients_total", "recipients": [{"address","original","state",
-// "queue","link","failures","next_attempt","reason","since" (since when the reason applies; 0: not known),
-// "waiting_for" (besides the reason, what it waits for, in plain words)}].
+// largest, next), "after_id" (continue after this message), "recipients" (at most that many of each message; unset:
+// all). "effort" (that it may take: 1 for a message that is visited, 10 for one whose file is read; unset: any; if
+// others could follow, the last line is {"continue_after": id}). A line per message: "id", "state" (the first of its
+// deliveries'), "arrival", "expiry", "size", "lane", "sender", "recipients_total", "recipients":
+// [{"address","original","state", "queue","link","failures","next_attempt","reason","since" (since when the reason
+// applies; 0: not known), "waiting_for" (besides the reason, what it waits for, in plain words)}].
 inline constexpr std::string_view messages = "messages";
 // "id"; of its recipients: "from" (this number on; 0), "limit" (at most 2000, as without it). One line: as above, and
 // "recipients_next" (where the rest begins; 0: there is none), "location", "client", "helo", "protocol", "submitter",

@@ -5,6 +5,8 @@
 #include "daemons/http/endpoints/limits.h"
 #include "daemons/http/requests/schemas.h"
 #include "daemons/http/requests/times.h"
+#include "libsmtp/text/text.h"
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace http {
@@ -40,10 +42,20 @@ void list_messages(Services& services, const std::shared_ptr<Call>& call) {
         if (name == "filter") request["filter"].push_back(value);
     if (const auto after = call->parameter("after"); !after.empty()) request["after_id"] = after;
     if (const auto sort = call->parameter("sort"); !sort.empty()) request["sort"] = sort;
+    if (const auto text = call->parameter("effort"); !text.empty()) {
+        const auto effort = smtp::parse_number(text, std::numeric_limits<std::int64_t>::max());
+        if (!effort || *effort == 0)
+            return call->respond(Problem{400, "invalid-request", "effort: expected a number above 0."});
+        request["effort"] = *effort;
+    }
     services.queue.ask(call->caller().principal, std::move(request),
                        [call, limit = *limit](QueueClient::Answer answer) {
                            if (answer.failure) return call->respond(problem_of(*answer.failure));
                            std::string next;
+                           if (!answer.lines.empty() && answer.lines.back().contains("continue_after")) {
+                               next = answer.lines.back().value("continue_after", "");
+                               answer.lines.pop_back();
+                           }
                            if (answer.lines.size() > limit) {
                                answer.lines.resize(limit);
                                next = answer.lines.back().value("id", "");
@@ -125,7 +137,11 @@ void add_messages(Router& router, Services& services) {
         {{"filter", "Words that select messages, as in postrider-message(8); may be repeated", Parameter::Kind::texts},
          {"limit", "Maximum number of messages: 100 by default, at most 1000", Parameter::Kind::number},
          {"after", "Continue after this message: \"next\" of the previous answer"},
-         {"sort", "oldest, newest, largest or next"}},
+         {"sort", "oldest, newest, largest or next"},
+         {"effort",
+          "What the search may take: 1 for each message that is visited, 10 for one that is read; \"next\" then leads "
+          "on, even without messages",
+          Parameter::Kind::number}},
         schema::messages, {json_type, lines_type}, {200, 400, 404, 503}, list_messages);
     const std::vector<Parameter> of_recipients = {
         {"limit", "Maximum number of recipients: 100 by default, at most 1000", Parameter::Kind::number},

@@ -19,6 +19,7 @@ using tokens::Scope;
 namespace {
 
 constexpr std::string_view in_queue = "50", in_history = "20"; // messages of one page
+constexpr std::int64_t effort = 30'000;                        // of one search in the queue
 
 web::Fields filters(const std::vector<std::string>& words) {
     web::Fields out;
@@ -50,11 +51,15 @@ Html bulk_form(const Page& page, std::string_view text) {
 Html queued(const Page& page, const std::string& text, const ApiAnswer& answer) {
     if (!answer.good()) return html::join(heading("Queue"), note(answer.detail()));
     const auto& messages = member(answer.body, "messages");
-    if (messages.empty()) return html::join(heading("Queue"), note("No message in the queue matches."));
     std::optional<Url> first, next;
     if (!page.parameter("after").empty()) first = Url({"messages"}, {{"q", text}});
     if (auto after = text_in(answer.body, "next"); !after.empty())
         next = Url({"messages"}, {{"q", text}, {"after", after}});
+    if (messages.empty())
+        return html::join(heading("Queue"),
+                          note(next ? "No message so far matches; a part of the queue was searched."
+                                    : "No message in the queue matches."),
+                          pager(first, next, {.next = "Search on"}));
     return html::join(heading("Queue"), table_of(queued_messages(messages, page.now())), pager(first, next),
                       text.empty() ? Html() : bulk_form(page, text));
 }
@@ -97,6 +102,7 @@ void show_messages(const std::shared_ptr<Page>& page) {
     if (!page->parameter("older").empty()) return add_history(page, text, search_form(text));
     auto wanted = filters(queue_words(words_of(text)));
     wanted.emplace_back("limit", in_queue);
+    wanted.emplace_back("effort", std::to_string(effort));
     wanted.emplace_back("after", page->parameter("after"));
     page->ask_any({.method = "GET", .segments = {"v1", "messages"}, .parameters = std::move(wanted)},
                   [page, text](const ApiAnswer& answer) {

@@ -53,6 +53,7 @@ void MessageLister::send(const Request& request, const nlohmann::json& body) con
     walk->read_files = walk->read_headers = true;
     const auto limit = body.value("limit", std::uint64_t{0});
     if (limit != 0) walk->batch = std::min<std::uint64_t>(walk->batch, limit);
+    if (const auto effort = body.value("effort", std::int64_t{0}); effort > 0) walk->effort_left = effort;
     const RecipientPart shown{.from = 0, .limit = body.value("recipients", RecipientPart::everyone)};
     walk->take = [this, request, limit, shown, sent = std::uint64_t{0}](const std::shared_ptr<MessageWalk>& self,
                                                                         std::vector<SelectedMessage> selected) mutable {
@@ -63,7 +64,10 @@ void MessageLister::send(const Request& request, const nlohmann::json& body) con
             if (!replies_.send(request, json_of(each.info, *each.state, each.header, chosen, Detail::line)))
                 return; // hung up
         }
-        if (self->over || (limit != 0 && sent == limit)) return replies_.finish(request);
+        const bool enough = limit != 0 && sent == limit;
+        if (self->over && !enough && self->ended_after)
+            replies_.send(request, {{"continue_after", self->ended_after->text()}});
+        if (self->over || enough) return replies_.finish(request);
         replies_.when_writable(request, [this, self] { selection_.step(self); });
     };
     selection_.step(walk);

@@ -11,7 +11,8 @@ namespace code = proto::control::code;
 
 namespace {
 
-constexpr std::size_t looked_at = 2'000;  // deliveries of messages that the queue itself knows, at a time
+constexpr std::size_t looked_at = 2'000; // deliveries of messages that the queue itself knows, at a time
+constexpr std::int64_t effort_of_file = 10;
 constexpr std::size_t ranked_at = 20'000; // sorted at a time
 
 // The list of words under `key`; nullopt: something else is there.
@@ -24,6 +25,20 @@ std::optional<std::vector<std::string>> words_under(const nlohmann::json& body, 
         if (!word.is_string()) return {};
         out.push_back(word.get<std::string>());
     }
+    return out;
+}
+
+// The message that an id= word names, if there is one such word, without wildcards: no other ones are visited then.
+std::optional<std::vector<spool::QueueId>> named_in(const std::vector<std::string>& filter) {
+    constexpr std::string_view key = "id=";
+    std::vector<spool::QueueId> out;
+    for (const auto& word : filter) {
+        if (!word.starts_with(key)) continue;
+        const auto id = spool::QueueId::parse(std::string_view(word).substr(key.size()));
+        if (!id) return {};
+        out.push_back(*id);
+    }
+    if (out.size() != 1) return {}; // several are listed in the order that was asked for
     return out;
 }
 
@@ -45,12 +60,17 @@ std::shared_ptr<MessageWalk> MessageSelection::select(const Request& request, co
     }
     auto walk = std::make_shared<MessageWalk>();
     walk->filter = *std::move(parsed);
+    if (auto named = named_in(*filter)) {
+        walk->named = true;
+        walk->ids = *std::move(named);
+    }
     return walk;
 }
 
 std::shared_ptr<MessageWalk> MessageSelection::select_ids(const Request& request,
                                                           const std::vector<std::string>& words) const {
     auto walk = std::make_shared<MessageWalk>();
+    walk->named = true;
     std::string unknown;
     for (const auto& word : words) {
         const auto id = spool::QueueId::parse(word);
@@ -96,8 +116,14 @@ std::vector<SelectedMessage> MessageSelection::next_filtered(MessageWalk& walk) 
         looked += info->deliveries.size();
         deps_.pauses.set_reasons(*info);
         const auto facts = facts_of(*info, nullptr, now.wall);
-        if (!walk.filter.ruled_out(facts))
-            selected.push_back({*std::move(info), {}, walk.read_files || walk.filter.needs_file(facts)});
+        const bool candidate = !walk.filter.ruled_out(facts);
+        const bool read = candidate && (walk.read_files || walk.filter.needs_file(facts));
+        walk.effort_left -= read ? effort_of_file : 1;
+        if (walk.effort_left <= 0) {
+            walk.over = true;
+            walk.ended_after = info->id;
+        }
+        if (candidate) selected.push_back({*std::move(info), {}, read});
     }
     return selected;
 }
@@ -121,7 +147,7 @@ void MessageSelection::look_at(SelectedMessage& each, const MessageWalk& walk, s
 }
 
 void MessageSelection::step(const std::shared_ptr<MessageWalk>& walk) const {
-    auto selected = walk->ids.empty() ? next_filtered(*walk) : next_named(*walk);
+    auto selected = walk->named ? next_named(*walk) : next_filtered(*walk);
     deps_.pool.post([this, walk, now = common::Loop::now().wall, selected = std::move(selected)]() mutable {
         for (auto& each : selected) look_at(each, *walk, now);
         std::erase_if(selected, [](const SelectedMessage& each) { return !each.matches; });

@@ -7,7 +7,7 @@ using namespace queue_manager;
 namespace {
 
 // Of five recipients the second has been delivered, and the third has become the fifth.
-spool::MessageState state() {
+spool::MessageState five_recipients() {
     spool::Envelope envelope;
     for (const char* address : {"a@d.example", "b@d.example", "list@d.example", "d@d.example", "e@d.example"})
         envelope.recipients.emplace_back().address = address;
@@ -17,14 +17,12 @@ spool::MessageState state() {
     return state;
 }
 
-using Numbers = std::vector<std::uint32_t>;
-
 } // namespace
 
 TEST_CASE("a part of the recipients, how many there are, and where the rest begins") {
-    const auto message = state();
-    const auto check = [&](Recipients which, RecipientPart part, const Numbers& numbers, std::uint64_t total,
-                           std::uint64_t next) {
+    const auto message = five_recipients();
+    const auto check = [&](Recipients which, RecipientPart part, const std::vector<std::uint32_t>& numbers,
+                           std::uint64_t total, std::uint64_t next) {
         const auto chosen = choose(message, which, part);
         CHECK(chosen.numbers == numbers);
         CHECK(chosen.total == total);
@@ -40,7 +38,7 @@ TEST_CASE("a part of the recipients, how many there are, and where the rest begi
 }
 
 TEST_CASE("the range of a part has no other recipient than those between its first and last") {
-    const auto message = state();
+    const auto message = five_recipients();
     const auto range = range_of(choose(message, Recipients::unfinished, {.from = 1, .limit = 2}));
     CHECK(range.first == 3);
     CHECK(range.last == 4);

@@ -1,11 +1,11 @@
 #include "daemons/http/pages/parts/recent_parts.h"
 #include "daemons/http/pages/parts/sparkline.h"
 #include "libsmtp/text/date.h"
-include<doctest / doctest.h>
+#include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-    using namespace http::pages;
+using namespace http::pages;
 
 TEST_CASE("a sparkline is a line from the oldest number to the latest, as high as the largest") {
     const std::vector<std::int64_t> numbers = {0, 5, 10};
