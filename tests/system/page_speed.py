@@ -68,7 +68,7 @@ def requests(api, large):
              "/messages?q=domain%3Dd7.example", f"/messages/{one['id']}", f"/messages/{one['id']}/explain", f"/messages/{large}",
              f"/messages/{large}/explain", f"/messages/{large}/remove", "/links", f"/links/{link}", "/suppressions", "/events"]
     lists = ["/v1/status", "/v1/recent", "/v1/messages?limit=1000", "/v1/messages?limit=50", "/v1/messages?limit=50&sort=next",
-             "/v1/messages?limit=50&filter=recipient%3Duser77777@*", f"/v1/messages/{large}", f"/v1/messages/{large}?limit=1000",
+             "/v1/messages?limit=50&effort=30000&filter=recipient%3Duser77777@*", f"/v1/messages/{large}", f"/v1/messages/{large}?limit=1000",
              f"/v1/messages/{large}/explain", f"/v1/messages/{large}/explain?limit=1000", "/v1/links", f"/v1/links/{link}", "/v1/queues",
              "/v1/queues/d7.example", "/v1/pauses", f"/v1/history?filter={past}", "/v1/history?filter=type%3Dmessage.delivered&limit=50",
              f"/v1/history?filter=type%3Dmessage.delivered&limit=50&after={older}", "/v1/history?filter=domain%3Dnowhere.example",

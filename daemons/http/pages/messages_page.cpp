@@ -19,7 +19,7 @@ using tokens::Scope;
 namespace {
 
 constexpr std::string_view in_queue = "50", in_history = "20"; // messages of one page
-constexpr std::int64_t effort = 30'000;                        // of one search in the queue
+constexpr std::int64_t effort = 20'000;                        // of one search in the queue
 
 web::Fields filters(const std::vector<std::string>& words) {
     web::Fields out;
