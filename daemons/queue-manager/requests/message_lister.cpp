@@ -49,7 +49,11 @@ void MessageLister::send(const Request& request, const nlohmann::json& body) con
                                    fmt::format("there is no message \"{}\" after which the list could continue", last),
                                    code::unknown);
     }
-    if (body.value("count", false)) return count(request, walk);
+    if (body.value("count", false)) {
+        if (walk->named || body.contains("filter")) return count(request, walk);
+        replies_.send(request, {{"count", engine_.counts().messages}});
+        return replies_.finish(request);
+    }
     walk->read_files = walk->read_headers = true;
     const auto limit = body.value("limit", std::uint64_t{0});
     if (limit != 0) walk->batch = std::min<std::uint64_t>(walk->batch, limit);
