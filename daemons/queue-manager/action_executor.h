@@ -46,7 +46,7 @@ public:
     // One of `all`; see EngineDriver::Callbacks::execute.
     void execute(const decide::queue::Action& action, const decide::queue::Actions& all, const EventContext& event,
                  smtp::Now now);
-    double removed_per_second(smtp::Monotonic now) { return removed_.per_second(now); } // messages
+    Rate& removed() { return removed_; } // messages
 
 private:
     struct Step { // at which an action is executed

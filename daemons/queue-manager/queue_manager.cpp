@@ -318,6 +318,7 @@ void QueueManager::begin() {
                                                             .route_query = route_query_,
                                                             .probes = probes_,
                                                             .resting = resting_,
+                                                            .recent = recent_,
                                                             .status = [this] { return queue_status(); },
                                                             .http_content = [this] { return config_->http.content; }},
                                       std::move(fd), operators_);
@@ -477,8 +478,10 @@ QueueStatus QueueManager::queue_status() {
     out.stopping = stopping_;
     out.not_accepting = not_accepting();
     out.not_delivering = not_delivering();
-    out.in = intake_.per_second(now.monotonic);
-    out.out = executor_.removed_per_second(now.monotonic);
+    out.in = intake_.rate().per_second(now.monotonic);
+    out.in_by_minute = intake_.rate().by_minute(now.monotonic);
+    out.out = executor_.removed().per_second(now.monotonic);
+    out.out_by_minute = executor_.removed().by_minute(now.monotonic);
     out.services = {
         {"categorizer", categorizer_.present()}, {"router", router_.present()}, {"bounce", reports_.present()}};
     out.problems = problems_.texts();

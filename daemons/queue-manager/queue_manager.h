@@ -21,6 +21,7 @@
 #include "daemons/queue-manager/engine_driver/undelivered_log.h"
 #include "daemons/queue-manager/events/door_events.h"
 #include "daemons/queue-manager/events/message_events.h"
+#include "daemons/queue-manager/events/recent_changes.h"
 #include "daemons/queue-manager/events/system_events.h"
 #include "daemons/queue-manager/journal/journal.h"
 #include "daemons/queue-manager/journal_backlog.h"
@@ -99,7 +100,11 @@ private:
     CurrentConfig config_;
     std::unique_ptr<spool::RealDisk> disk_;
     bool stopping_ = false;
-    ProblemList problems_{context_.report_problem}; // for `postrider status`
+    RecentChanges recent_{common::Loop::now().wall};
+    ProblemList problems_{[this](std::string_view all) { // for `postrider status`
+        context_.report_problem(all);
+        recent_.set_problems(problems_.texts(), common::Loop::now().wall);
+    }};
     ModeNotices mode_notices_{log_, problems_};
     SpoolLock lock_{context_.loop, log_, *disk_, problems_, [this] { begin(); }};
 
@@ -115,7 +120,7 @@ private:
     Journal journal_;
     MessageLoader loader_;
     MessageEvents events_{journal_, loader_};
-    SystemEvents system_events_{journal_};
+    SystemEvents system_events_{journal_, recent_};
     DoorEvents door_events_{journal_};
     SpoolScanner scanner_{pool_, scanner_callbacks()};
     IdempotencyKeys keys_;

@@ -224,8 +224,10 @@ ROOMS = {
     "daemons/http/browser": {"daemons/http/requests"},
     # clients of the queue-manager and of pickup
     "daemons/http/backend": {"daemons/http/requests"},
+    # places in lists, as clients come back to them; pure
+    "daemons/http/lists": set(),
     # what each path of the API does
-    "daemons/http/endpoints": {"daemons/http/backend", "daemons/http/requests"},
+    "daemons/http/endpoints": {"daemons/http/backend", "daemons/http/lists", "daemons/http/requests"},
     # answers that are streamed as fast as a client reads, or as their parts come
     "daemons/http/streams": {"daemons/http/endpoints", "daemons/http/requests"},
     # what the API has for other software: hooks, metrics, EmailEngine's outbox

@@ -9,6 +9,7 @@ import pytest
 
 from harness.hooks import NODE_MODULES
 from harness.http_api import Api
+from harness.sink import address_in
 from harness.watch import wait_until
 
 SCENARIOS = Path(__file__).parent / "browser/scenarios.mjs"
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.needs("browser")
 def api(mta, remote):
     made = Api(mta)
     made.sink = remote()
-    made.sink.at("rcpt", lambda session, argument: "451 4.7.1 " + HOSTILE + "x" * 200)
+    made.answer = lambda address: "451 4.7.1 " + HOSTILE + "x" * 200
+    made.sink.at("rcpt", lambda session, argument: made.answer(address_in(argument)))
     mta.route("*", made.sink)
     mta.start()
     made.allow("boss", "--scope", "read,submit,operate,remove,suppress")
@@ -79,6 +81,20 @@ def test_by_keyboard(api, mta):
     assert api.json(f"/v1/messages/{sent}")["held_reason"] == "by keyboard"
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+def test_what_cannot_be_taken_back_is_asked_in_a_dialog(api, mta, width):
+    mta.command("pause", "all")
+    ids = [api.submit(MESSAGE % HOSTILE.encode(), sender="shop@test.example", to="ann@remote.example").json["id"] for _ in range(2)]
+    found = run(api, "dialogs", ids=ids, width=width)
+    assert found["errors"] == []
+    assert found["dialog"] == {"heading": f"Remove: message {ids[0]}", "first": "why", "back": "Remove", "path": f"/messages/{ids[0]}",
+                               "kept": "/messages?q=all"}
+    assert HOSTILE in found["text"] and (found["scripts"], found["images"]) == (1, 0) and found["width"] <= found["room"]
+    def removed(sent):
+        return [e["why"] for e in api.json(f"/v1/messages/{sent}/events")["events"] if e["type"] == "message.removed"]
+    wait_until(lambda: [removed(sent) for sent in ids] == [["by dialog"], ["all of them"]], 20, "both to be removed")
+
+
 def test_numbers_and_events_are_live(api):
     found = run(api, "live", talk=lambda: api.submit(MESSAGE % HOSTILE.encode(), sender="shop@test.example", to="ann@remote.example"))
     assert found["errors"] == []
@@ -91,3 +107,28 @@ def test_what_the_policy_forbids_does_not_happen_and_is_noticed(api):
     assert found["title"].startswith("Now") and found["colour"] != "rgb(255, 0, 0)"
     for directive in ("style-src", "img-src", "script-src", "connect-src"):
         assert any("Content Security Policy" in error and directive in error for error in found["errors"]), (directive, found["errors"])
+
+
+# ---- pictures
+
+SHOP = (b"From: The shop <shop@test.example>\r\nTo: %b\r\nSubject: %b\r\n\r\nThank you for your order.\r\n")
+
+
+def test_pictures(mta, api, tmp_path):
+    """Of some pages, as README shows them: into $POSTRIDER_SCREENSHOTS, or a directory of the test."""
+    answers = {"busy.example": "451 4.7.1 Greylisted, please try again later", "full.example": "452 4.2.2 Mailbox full",
+               "gone.example": "550 5.1.1 No such user here"}
+    api.answer = lambda address: answers.get(address.rpartition("@")[2], "250 2.1.5 Ok")
+    for number in range(24):
+        to = f"customer{number}@{list(answers)[number % 2] if number % 3 == 0 else 'remote.example'}"
+        api.submit(SHOP % (to.encode(), b"Your order %d" % (4700 + number)), sender="shop@test.example", to=to)
+    shown = api.submit(SHOP % (b"ann@busy.example", b"Your order 4724"), sender="shop@test.example",
+                       to=["ann@busy.example", "bob@remote.example", "cy@full.example", "di@gone.example"]).json["id"]
+    wait_until(lambda: {"message.delivered", "message.deferred", "message.failed"} <=
+               {e["type"] for e in (api.exchange("GET", f"/v1/messages/{shown}/events").json.get("events") or [])}, 30, "attempts")
+    mta.command("pause", "queue", "full.example", "--reason", "their disk is being replaced")
+    directory = Path(os.environ.get("POSTRIDER_SCREENSHOTS", tmp_path))
+    found = run(api, "pictures", pictures=str(directory), width=960, height=720, paths={"now": "/", "message": f"/messages/{shown}", "messages": "/messages?q=test.example"})
+    assert found["errors"] == []
+    for name in ("now", "message", "messages"):
+        assert 10_000 < (directory / f"{name}.png").stat().st_size < 100_000, name

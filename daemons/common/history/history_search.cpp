@@ -1,5 +1,6 @@
 #include "daemons/common/history/history_search.h"
 #include "daemons/common/history/line_filter.h"
+#include "daemons/common/history/message_history.h"
 #include "libsmtp/text/date.h"
 #include "libspool/journal/journal_line.h"
 #include <algorithm>
@@ -120,19 +121,23 @@ spool::Result<std::vector<json>> HistorySearch::read_block(spool::SegmentBlocks&
     return found;
 }
 
-spool::Result<> HistorySearch::newest_first(const HistoryQuery& query, const std::function<bool(json)>& visit) {
+spool::Result<> HistorySearch::newest_first(const HistoryQuery& query, const std::function<bool(json)>& visit,
+                                            std::uint64_t from) {
     const LineFilter filter(query);
     KeyLists keys;
     for (const auto& term : query.terms())
         if (auto alternatives = hash_ ? hash_->keys_of(term) : std::nullopt) keys.push_back(*std::move(alternatives));
     const auto may_match = [&](std::string_view, std::string_view lower) { return filter.may_match(lower); };
     for (const auto& segment : segments_ | std::views::reverse) {
+        if (segment.first > from) continue;
         const auto blocks = TRY(open_blocks(segment));
         if (blocks == nullptr || is_outside(blocks->times(), query)) continue;
+        const auto last = segment.end > from ? TRY(blocks->block_of(from)) : std::numeric_limits<std::uint64_t>::max();
         for (const auto block : TRY(blocks_to_read(segment, *blocks, keys)) | std::views::reverse) {
+            if (block > last) continue;
             auto events = TRY(read_block(*blocks, segment, block, may_match));
             for (auto& event : events | std::views::reverse)
-                if (query.matches(event) && !visit(std::move(event))) return {};
+                if (number_of(event, "seq") <= from && query.matches(event) && !visit(std::move(event))) return {};
         }
     }
     return {};

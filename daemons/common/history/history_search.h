@@ -6,6 +6,7 @@
 #include "libspool/journal/segments/segment_blocks.h"
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
@@ -34,8 +35,10 @@ public:
     // Asked before each block; true: the search ends with an error of code ECANCELED.
     void cancel_if(std::function<bool()> cancelled) { cancelled_ = std::move(cancelled); }
 
-    // Matching events, the newest first, until `visit` returns false.
-    spool::Result<> newest_first(const HistoryQuery& query, const std::function<bool(nlohmann::json)>& visit);
+    static constexpr std::uint64_t newest = std::numeric_limits<std::uint64_t>::max();
+    // Matching events from number `from` downwards, the newest first, until `visit` returns false.
+    spool::Result<> newest_first(const HistoryQuery& query, const std::function<bool(nlohmann::json)>& visit,
+                                 std::uint64_t from = newest);
     // All events of these messages, the oldest first.
     spool::Result<> events_of(const std::set<std::string>& ids, const std::function<void(nlohmann::json)>& visit);
     const SearchEffort& effort() const { return effort_; }

@@ -37,13 +37,23 @@ namespace op {
 // "retained": [{"directory","messages","bytes","deleted"}] (kept for a while: bad/, quarantine/, removed/, failed/).
 inline constexpr std::string_view status = "status";
 
+// One line, of the last hour, or since the queue-manager started: "changes": [{"time","type","name","who","why",
+// "count"}], the latest first: links, pauses, the configuration, routes, the suppression list (types as in the
+// journal), and started, problem.appeared, problem.gone ("name": its text); those of one type, name and person are one,
+// with the time of the last. At most 100; "left_out": how many earlier ones are not listed. "in", "out": messages
+// accepted, and messages that have left the queue, by minute, the oldest first, the last one of the minute that has
+// begun.
+inline constexpr std::string_view recent = "recent";
+
 // "configuration" (its text), and its "file": what it would do to queued mail, compared with the one in force. A line
 // for each queue and effect: "effect" (returned, rerouted, limited, rescheduled, stricter_tls, other_source), "queue",
 // "link" (now), "messages", "detail"; then one: "totals": {effect: messages}, "limit" (master.reload_limit in force;
 // 0: none).
 inline constexpr std::string_view reload_effects = "reload-effects";
 
-// A line per link: "link", "kind" (mx, configured, local), "pool" (of source addresses), "backing_off":
+// "limit" (0: none); with it, those with the most deliveries first, and "after": {"deliveries","link"} (the list
+// continues behind that place). A line per link: "link", "kind" (mx, configured, local), "pool" (of source addresses),
+// "backing_off":
 // [{"source","until","reason"}] (addresses of it that the site rejected, or mail from which), "state" (ready, glitch,
 // retry, down), "paused", "failures" (in a row), "failing_since", "next_attempt", "last_error", "last_error_status",
 // "connections", "window", "limit", "at_address_limit" (waits for room at an address), "addresses":
@@ -52,11 +62,12 @@ inline constexpr std::string_view reload_effects = "reload-effects";
 // deferred), "oldest" (arrival of its oldest message, 0 in `status`), "transaction_ms", "idle_reason" (why nothing is
 // happening; "" when something is).
 inline constexpr std::string_view links = "links";
-// "link": name. Its line as above and "history" (failed tries, as "link_failures" below), then a line per queue of it
-// as below.
+// "link": name; "limit", "after" as in `queues`, for its queues. Its line as above and "history" (failed tries, as
+// "link_failures" below), then a line per queue of it as below.
 inline constexpr std::string_view link = "link";
 
-// A line per queue: "queue", "link", "pool", "state" (ready, glitch, retry, routing), "paused", "failures",
+// "limit" (0: none); with it, those with the most deliveries first, and "after": {"deliveries","queue"}. A line per
+// queue: "queue", "link", "pool", "state" (ready, glitch, retry, routing), "paused", "failures",
 // "failing_since", "next_attempt", "last_error", "last_error_status", "link_failing" (the state and the failures are
 // its link's), "deliveries", "due", "in_flight", "problem_messages", "oldest", "idle_reason".
 inline constexpr std::string_view queues = "queues";
@@ -64,14 +75,17 @@ inline constexpr std::string_view queues = "queues";
 inline constexpr std::string_view queue = "queue";
 
 // "filter" or "ids" (neither: all), "limit" (0: none), "count" (true: only their number), "sort" (oldest, newest,
-// largest, next), "after_id" (continue after this message). A line per message: "id", "state" (the first of its
-// deliveries'), "arrival", "expiry", "size", "lane", "sender", "recipients": [{"address","original","state",
-// "queue","link","failures","next_attempt","reason","since" (since when the reason applies; 0: not known),
-// "waiting_for" (besides the reason, what it waits for, in plain words)}].
+// largest, next), "after_id" (continue after this message), "recipients" (at most that many of each message; unset:
+// all). "effort" (that it may take: 1 for a message that is visited, 10 for one whose file is read; unset: any; if
+// others could follow, the last line is {"continue_after": id}). A line per message: "id", "state" (the first of its
+// deliveries'), "arrival", "expiry", "size", "lane", "sender", "recipients_total", "recipients":
+// [{"address","original","state", "queue","link","failures","next_attempt","reason","since" (since when the reason
+// applies; 0: not known), "waiting_for" (besides the reason, what it waits for, in plain words)}].
 inline constexpr std::string_view messages = "messages";
-// "id". One line: as above, and "location", "client", "helo", "protocol", "submitter", "envelope_id",
-// "policy", "policy_values" (as recorded, in plain words), "problem_message", "held_by", "held_reason", "rerouted_to",
-// and for each recipient also "tries", "in_doubt",
+// "id"; of its recipients: "from" (this number on; 0), "limit" (at most 2000, as without it). One line: as above, and
+// "recipients_next" (where the rest begins; 0: there is none), "location", "client", "helo", "protocol", "submitter",
+// "envelope_id", "policy", "policy_values" (as recorded, in plain words), "problem_message", "held_by", "held_reason",
+// "rerouted_to", and for each recipient also "tries", "in_doubt",
 // "attempts": [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls","source"}],
 // "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of itself,
 // "advice" (what to do about what it waits for, or "").
@@ -79,7 +93,8 @@ inline constexpr std::string_view message = "message";
 // "id", "offset" (0). One line: "content" (in Base64: what is there from the offset on, at most 256 KiB), "size" (of
 // all of it). For offset 0 all of it is verified first. Also of failed mail that is kept (history.keep_failed).
 inline constexpr std::string_view content = "content";
-// "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","origin","by",
+// "id", "from" and "limit" as above. A line per recipient that is not finished: "id", "number" (among all), "address",
+// "queue", "link", "gates": [{"gate","open","text","origin","by",
 // "since","until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, retry,
 // rate, window, turn; or report alone), "blocked_by" (the gate; "" when it is in flight), "next_attempt", "backing_off"
 // (as of its link). "origin": where the gate comes from (configuration key, command, remote reply).
@@ -99,7 +114,8 @@ inline constexpr std::string_view explain = "explain";
 // do). No message, link or counter is touched.
 inline constexpr std::string_view attempt = "try";
 
-// "filter" (decide::SuppressionFilter; none: all), "limit" (0: none). A line per entry of the suppression list:
+// "filter" (decide::SuppressionFilter; none: all), "limit" (0: none), "after": {"recipient","sender","pool","lane"}
+// (continue behind the entry of that name). A line per entry of the suppression list:
 // "recipient" ("ann@example.org", "@example.org"), "sender" (a domain; "" all), "pool", "lane", "reason", "reply",
 // "added_by", "automatic", "added", "expires" (0: never).
 inline constexpr std::string_view suppressions = "suppressions";

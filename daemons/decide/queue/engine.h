@@ -96,14 +96,20 @@ public:
 
     // Listings. A cursor starts at 0 and is 0 again at the end; changes in the meantime may or may not be seen.
     Counts counts() const;
-    std::optional<MessageInfo> message(spool::QueueId id, smtp::Now now) const;
+    // Its first delivery, whose state is the message's, and those of which a recipient is in `range`.
+    std::optional<MessageInfo> message(spool::QueueId id, smtp::Now now, const RecipientRange& range = {}) const;
     std::optional<MessageInfo> next_message(std::uint32_t& cursor, smtp::Now now) const;
     std::vector<LinkInfo> links(smtp::Now now, Ages ages = Ages::no) const;
+    std::vector<LinkInfo> links(smtp::Now now, Ages ages, const BusiestFirst& part) const;
+    std::optional<LinkInfo> link(std::string_view name, smtp::Now now) const; // with ages
     // The last failed tries of a link, oldest first; none if it is not known.
     std::vector<LinkFailure> failures_of(std::string_view link) const;
     // Is there mail for it, or anything remembered about it? Everything: always.
     bool knows(Scope scope, std::string_view name) const;
     std::vector<QueueInfo> queues(smtp::Now now, Ages ages = Ages::no) const;
+    // With ages. link: only its queues; "" all.
+    std::vector<QueueInfo> queues(std::string_view link, smtp::Now now, const BusiestFirst& part) const;
+    std::optional<QueueInfo> queue(std::string_view name, smtp::Now now) const; // with ages
     std::optional<MessageInfo> oldest(smtp::Now now) const;
     // The messages that may be tried soonest first (overdue: the longest), at most `at_most`; none that is held or
     // whose queue, pool or link is paused. A pause of everything is ignored. Scans every message.
@@ -115,8 +121,8 @@ public:
     // State that must survive a clean stop, and is restored at startup before anything else.
     std::vector<HealthSnapshot> health_snapshot() const;
     void restore(const std::vector<HealthSnapshot>& all, smtp::Now now, Actions& out);
-    // One for each delivery of the message; none if it is not known.
-    std::vector<Explanation> explain(spool::QueueId id) const;
+    // One for each delivery of the message that has a recipient in `range`; none if it is not known.
+    std::vector<Explanation> explain(spool::QueueId id, const RecipientRange& range = {}) const;
     // Mail without a link, by what it waits for: at most `at_most` entries, failed ones first, then those with the most
     // mail; the others are summed up in one entry for each gate. Scans every queue, and all mail that waits for the
     // categorizer.

@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/decide/queue/actions.h"
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,13 @@ struct PausedObject {
     Scope scope = Scope::everything;
     std::string name;
     bool operator==(const PausedObject&) const = default;
+};
+
+// Recipients by their numbers in the message: those that a listing is about. Of a message with thousands of them, each
+// on a queue of its own, a page then costs what it shows.
+struct RecipientRange {
+    RecipientNumber first = 0, last = std::numeric_limits<RecipientNumber>::max();
+    bool contains(RecipientNumber number) const { return number >= first && number <= last; }
 };
 
 // Where a delivery is, and the first thing that keeps it there.
@@ -146,6 +154,16 @@ struct QueueInfo {
     smtp::WallTime oldest{};
     std::string idle_reason;
     std::optional<PausedObject> paused_by; // it is paused by this
+};
+
+// A part of a list of links, or of queues: those with the most deliveries first, equal ones by name.
+struct BusiestFirst {
+    struct Place {
+        std::uint32_t deliveries = 0;
+        std::string name;
+    };
+    std::size_t at_most = 0;
+    std::optional<Place> behind; // the list continues behind this place; nothing: from the beginning
 };
 
 // The order in which messages are listed, and a message's position in it.

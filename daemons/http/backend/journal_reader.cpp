@@ -45,26 +45,30 @@ JournalReader::Answer failed(const spool::Error& error) {
 
 std::uint64_t damage_in(const history::SearchEffort& effort) { return effort.damage.size() + effort.further_damage; }
 
-// With all their events, in the order of `ids`.
+// With all their events, in the order of `ids`; without those of which `is_known` says so of an event.
 spool::Result<> add_messages(history::HistorySearch& search, const std::vector<std::string>& ids,
-                             JournalReader::Answer& answer) {
+                             const std::function<bool(const json&)>& is_known, JournalReader::Answer& answer) {
     if (ids.empty()) return {};
     std::map<std::string, JournalReader::FoundMessage> found;
+    std::set<std::string> known;
     std::uint64_t kept = 0;
     TRY(search.events_of(std::set<std::string>(ids.begin(), ids.end()), [&](json event) {
-        auto& message = found[history::string_of(event, "id")];
+        const auto id = history::string_of(event, "id");
+        auto& message = found[id];
+        if (is_known(event)) known.insert(id);
         message.history.add(event);
         if (kept++ < JournalReader::most_events) message.events.push_back(std::move(event));
     }));
     for (const auto& id : ids)
-        if (const auto each = found.find(id); each != found.end()) answer.messages.push_back(std::move(each->second));
+        if (const auto each = found.find(id); each != found.end() && !known.contains(id))
+            answer.messages.push_back(std::move(each->second));
     return {};
 }
 
 struct Question {
     std::string path;
     std::vector<std::string> words;
-    std::uint64_t limit;
+    JournalReader::Part part;
     smtp::WallTime now;
     JournalReader::Cancelled cancelled;
 };
@@ -88,26 +92,53 @@ JournalReader::Answer answer_with(
     return answer;
 }
 
-spool::Result<> find(history::HistorySearch& search, const history::HistoryQuery& query, std::uint64_t limit,
-                     JournalReader::Answer& answer) {
-    std::vector<std::string> ids;
+// What a search has found so far, and where it continues.
+struct Candidates {
     std::set<std::string> known;
-    TRY(search.newest_first(query, [&](json event) {
-        const auto id = history::string_of(event, "id");
-        if (!id.empty() && known.contains(id)) return true;
-        if (known.size() + answer.events.size() >= limit) {
-            answer.more = true;
-            return false;
-        }
-        if (id.empty()) {
-            answer.events.push_back(std::move(event));
-        } else {
-            known.insert(id);
-            ids.push_back(id);
-        }
-        return true;
-    }));
-    return add_messages(search, ids, answer);
+    std::vector<std::string> ids;
+    std::uint64_t from, next = 0;
+};
+
+// As many as there is room for.
+spool::Result<> collect(history::HistorySearch& search, const history::HistoryQuery& query, std::uint64_t room,
+                        Candidates& found, JournalReader::Answer& answer) {
+    found.ids.clear();
+    found.next = 0;
+    return search.newest_first(
+        query,
+        [&](json event) {
+            const auto id = history::string_of(event, "id");
+            if (!id.empty() && found.known.contains(id)) return true;
+            if (room == 0) {
+                found.next = history::number_of(event, "seq");
+                return false;
+            }
+            --room;
+            if (id.empty())
+                answer.events.push_back(std::move(event));
+            else if (found.known.insert(id).second)
+                found.ids.push_back(id);
+            return true;
+        },
+        found.from);
+}
+
+// Messages that an earlier answer had are found out when all of their events are read: then others take their places.
+spool::Result<> find(history::HistorySearch& search, const history::HistoryQuery& query,
+                     const JournalReader::Part& part, JournalReader::Answer& answer) {
+    constexpr int most_rounds = 10; // then the answer has fewer than it could
+    const auto is_known = [&](const json& event) {
+        return history::number_of(event, "seq") > part.from && query.matches(event);
+    };
+    Candidates found{.known = {}, .ids = {}, .from = part.from};
+    for (int round = 0; round < most_rounds; ++round) {
+        TRY(collect(search, query, part.limit - answer.messages.size() - answer.events.size(), found, answer));
+        TRY(add_messages(search, found.ids, is_known, answer));
+        answer.next = found.next;
+        if (found.next == 0 || answer.messages.size() + answer.events.size() >= part.limit) break;
+        found.from = found.next;
+    }
+    return {};
 }
 
 spool::Result<> count(history::HistorySearch& search, const history::HistoryQuery& query,
@@ -132,18 +163,19 @@ JournalReader::Answer read_message(const std::string& path, const std::string& i
     JournalReader::Answer answer;
     auto journal = open(path, cancelled);
     if (!journal) return failed(journal.error());
-    if (const auto added = add_messages(*journal->search, {id}, answer); !added) return failed(added.error());
+    if (const auto added = add_messages(*journal->search, {id}, [](const json&) { return false; }, answer); !added)
+        return failed(added.error());
     answer.damaged = damage_in(journal->search->effort());
     return answer;
 }
 
 } // namespace
 
-void JournalReader::search(std::vector<std::string> words, std::uint64_t limit, Cancelled cancelled, Done done) {
-    Question question{path_, std::move(words), limit, common::Loop::now().wall, cancelled};
+void JournalReader::search(std::vector<std::string> words, const Part& part, Cancelled cancelled, Done done) {
+    Question question{path_, std::move(words), part, common::Loop::now().wall, cancelled};
     add({[question = std::move(question)] {
              return answer_with(question, [&](auto& search, const auto& query, auto& answer) {
-                 return find(search, query, question.limit, answer);
+                 return find(search, query, question.part, answer);
              });
          },
          std::move(cancelled), std::move(done)});
@@ -151,7 +183,7 @@ void JournalReader::search(std::vector<std::string> words, std::uint64_t limit, 
 
 void JournalReader::summarize(std::vector<std::string> words, std::string by, std::uint64_t limit, Cancelled cancelled,
                               Done done) {
-    Question question{path_, std::move(words), limit, common::Loop::now().wall, cancelled};
+    Question question{path_, std::move(words), {.limit = limit}, common::Loop::now().wall, cancelled};
     add({[question = std::move(question), by = std::move(by)] {
              const auto summary = history::HistorySummary::parse(by);
              if (!summary) {
@@ -161,7 +193,7 @@ void JournalReader::summarize(std::vector<std::string> words, std::string by, st
                  return answer;
              }
              return answer_with(question, [&](auto& search, const auto& query, auto& answer) {
-                 return count(search, query, *summary, question.limit, answer);
+                 return count(search, query, *summary, question.part.limit, answer);
              });
          },
          std::move(cancelled), std::move(done)});

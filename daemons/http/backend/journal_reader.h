@@ -1,6 +1,7 @@
 // Questions to the journal on threads: searches, and the events of one message. Some at once, others wait; the journal
 // is opened for each. Knows no HTTP.
 #pragma once
+#include "daemons/common/history/history_search.h"
 #include "daemons/common/history/message_history.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/pool_work.h"
@@ -30,7 +31,7 @@ public:
         std::string failed;                 // reading it; "": nothing
         std::vector<FoundMessage> messages; // newest first
         std::vector<nlohmann::json> events; // that belong to no message
-        bool more = false;                  // than the limit
+        std::uint64_t next = 0;             // there are more than the limit: from this event on; 0: none
         std::uint64_t damaged = 0;          // places that could not be read
         nlohmann::json summary;             // {"by","groups":[{"name","events","delivered",…}],"groups_total"}
     };
@@ -42,9 +43,13 @@ public:
     JournalReader(const JournalReader&) = delete;
     JournalReader& operator=(const JournalReader&) = delete;
 
-    // The newest `limit` messages that have an event which matches all words (history_query.h). `done` is called once,
-    // later, unless this is destroyed before.
-    void search(std::vector<std::string> words, std::uint64_t limit, Cancelled cancelled, Done done);
+    // The newest `limit` messages that have an event which matches all words (history_query.h); on from event `from`:
+    // without those that have a newer one, which an earlier answer had. `done` is called once, later, unless this is
+    // destroyed before.
+    struct Part {
+        std::uint64_t limit = 0, from = history::HistorySearch::newest;
+    };
+    void search(std::vector<std::string> words, const Part& part, Cancelled cancelled, Done done);
     // All events that match, counted by one of HistorySummary::groupings; the `limit` largest groups.
     void summarize(std::vector<std::string> words, std::string by, std::uint64_t limit, Cancelled cancelled, Done done);
     // At most one message.

@@ -1,6 +1,5 @@
 #include "daemons/http/endpoints/history.h"
 #include "daemons/http/endpoints/answers.h"
-#include "daemons/http/endpoints/limits.h"
 #include "daemons/http/requests/schemas.h"
 #include <nlohmann/json.hpp>
 
@@ -28,6 +27,8 @@ JournalReader::Cancelled cancelled_with(const Call& call) {
 void search(Services& services, const std::shared_ptr<Call>& call) {
     const auto limit = limit_in(call->request());
     if (!limit) return call->respond(limit.error());
+    const auto from = place_in(call->request(), history::HistorySearch::newest);
+    if (!from) return call->respond(from.error());
     auto words = words_in(call->request());
     if (words.empty())
         return call->respond(
@@ -36,7 +37,8 @@ void search(Services& services, const std::shared_ptr<Call>& call) {
                     "since=1h."});
     const bool with_events = call->parameter("events") == "true";
     services.journal.search(
-        std::move(words), *limit, cancelled_with(*call), [call, with_events](JournalReader::Answer answer) {
+        std::move(words), {.limit = *limit, .from = *from}, cancelled_with(*call),
+        [call, with_events](JournalReader::Answer answer) {
             if (const auto problem = problem_of(answer)) return call->respond(*problem);
             std::vector<json> lines;
             for (auto& each : answer.messages) {
@@ -47,8 +49,10 @@ void search(Services& services, const std::shared_ptr<Call>& call) {
             for (auto& each : answer.events) lines.push_back(std::move(each));
             if (wants_lines(call->request()))
                 return call->respond(list_response(call->request(), "messages", std::move(lines)));
-            call->respond(json_response(
-                200, {{"messages", std::move(lines)}, {"more", answer.more}, {"damaged", answer.damaged}}));
+            call->respond(json_response(200, {{"messages", std::move(lines)},
+                                              {"more", answer.next != 0},
+                                              {"next", answer.next == 0 ? json() : json(std::to_string(answer.next))},
+                                              {"damaged", answer.damaged}}));
         });
 }
 
@@ -65,11 +69,14 @@ void summarize(Services& services, const std::shared_ptr<Call>& call) {
 }
 
 void events(Services& services, const std::shared_ptr<Call>& call) {
-    services.journal.message(call->value(0), [call](JournalReader::Answer answer) {
+    const auto part = part_in(call->request());
+    if (!part) return call->respond(part.error());
+    services.journal.message(call->value(0), [call, part](const JournalReader::Answer& answer) {
         if (const auto problem = problem_of(answer)) return call->respond(*problem);
         if (answer.messages.empty())
             return call->respond(Problem{404, "not-found", "The journal has no event of such a message."});
-        call->respond(list_response(call->request(), "events", std::move(answer.messages.front().events)));
+        auto [shown, next] = part->of(answer.messages.front().events);
+        call->respond(list_response(call->request(), "events", std::move(shown), next));
     });
 }
 
@@ -103,6 +110,14 @@ json json_of(const history::MessageHistory& message) {
     return out;
 }
 
+json json_of(const history::MessageHistory& message, const ListPart& part) {
+    auto out = json_of(message);
+    auto [shown, next] = part.of(out["recipients"].get_ref<const json::array_t&>());
+    out["recipients"] = std::move(shown);
+    out["next"] = next.empty() ? json() : json(next);
+    return out;
+}
+
 std::optional<Problem> problem_of(const JournalReader::Answer& answer) {
     if (!answer.wrong.empty()) return Problem{400, "invalid-request", answer.wrong};
     if (!answer.failed.empty()) return Problem{503, "unavailable", "The journal cannot be read: " + answer.failed, 5};
@@ -118,6 +133,7 @@ void add_history(Router& router, Services& services) {
          .parameters = {{"filter", "Words that select events, as in postrider-history(7); may be repeated",
                          Parameter::Kind::texts},
                         {"limit", "Maximum number of messages: 100 by default, at most 1000", Parameter::Kind::number},
+                        {"after", "Continue there, with older ones: \"next\" of the previous answer"},
                         {"events", "true: with all events of each message", Parameter::Kind::flag}},
          .answer = schema::history,
          .answer_types = {json_type, lines_type},
@@ -134,14 +150,17 @@ void add_history(Router& router, Services& services) {
          .answer = schema::history_summary,
          .statuses = {200, 400, 503},
          .handle = [&services](const std::shared_ptr<Call>& call) { summarize(services, call); }});
-    router.add({.method = "GET",
-                .path = "/v1/messages/{id}/events",
-                .scope = Scope::read,
-                .summary = "Show all events of a message",
-                .answer = schema::events,
-                .answer_types = {json_type, lines_type},
-                .statuses = {200, 404, 503},
-                .handle = [&services](const std::shared_ptr<Call>& call) { events(services, call); }});
+    router.add(
+        {.method = "GET",
+         .path = "/v1/messages/{id}/events",
+         .scope = Scope::read,
+         .summary = "Show the events of a message",
+         .parameters = {{"limit", "Maximum number of events: 100 by default, at most 1000", Parameter::Kind::number},
+                        {"after", "Continue there: \"next\" of the previous answer"}},
+         .answer = schema::events,
+         .answer_types = {json_type, lines_type},
+         .statuses = {200, 400, 404, 503},
+         .handle = [&services](const std::shared_ptr<Call>& call) { events(services, call); }});
 }
 
 } // namespace http

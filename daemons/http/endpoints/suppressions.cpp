@@ -2,6 +2,7 @@
 #include "daemons/common/proto/control.h"
 #include "daemons/http/endpoints/answers.h"
 #include "daemons/http/endpoints/limits.h"
+#include "daemons/http/lists/cursor.h"
 #include "daemons/http/requests/json_reader.h"
 #include "daemons/http/requests/media_type.h"
 #include "daemons/http/requests/schemas.h"
@@ -22,17 +23,38 @@ void set_scope(json& request, const Call& call) {
     for (const auto* name : {"sender", "pool", "lane"}) request[name] = call.parameter(name);
 }
 
+constexpr const char* name_members[] = {"recipient", "sender", "pool", "lane"};
+
+std::string cursor_after(const json& entry) {
+    std::vector<std::string> place;
+    for (const auto* name : name_members) place.push_back(entry.value(name, ""));
+    return cursor_of(place);
+}
+
+// One more than is asked for shows whether there are more.
 void list_entries(Services& services, const std::shared_ptr<Call>& call) {
     const auto limit = limit_in(call->request());
     if (!limit) return call->respond(limit.error());
-    json request = {{"op", op::suppressions}, {"limit", *limit}};
+    json request = {{"op", op::suppressions}, {"limit", *limit + 1}};
+    if (const auto after = call->parameter("after"); !after.empty()) {
+        const auto place = read_cursor(after, std::size(name_members));
+        if (!place)
+            return call->respond(Problem{400, "invalid-request", "after: expected \"next\" of a list's answer."});
+        for (std::size_t i = 0; i < place->size(); ++i) request["after"][name_members[i]] = (*place)[i];
+    }
     for (const auto& [name, value] : call->request().parameters)
         if (name == "filter") request["filter"].push_back(value);
-    services.queue.ask(call->caller().principal, std::move(request), [call](QueueClient::Answer answer) {
-        if (answer.failure) return call->respond(problem_of(*answer.failure));
-        for (auto& line : answer.lines) show_times(line);
-        call->respond(list_response(call->request(), "suppressions", std::move(answer.lines)));
-    });
+    services.queue.ask(call->caller().principal, std::move(request),
+                       [call, limit = *limit](QueueClient::Answer answer) {
+                           if (answer.failure) return call->respond(problem_of(*answer.failure));
+                           std::string next;
+                           if (answer.lines.size() > limit) {
+                               answer.lines.resize(limit);
+                               next = cursor_after(answer.lines.back());
+                           }
+                           for (auto& line : answer.lines) show_times(line);
+                           call->respond(list_response(call->request(), "suppressions", std::move(answer.lines), next));
+                       });
 }
 
 void check_entry(Services& services, const std::shared_ptr<Call>& call) {

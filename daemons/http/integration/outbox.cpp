@@ -12,6 +12,8 @@ using tokens::Scope;
 
 namespace {
 
+constexpr std::uint64_t shown_recipients = 10, most_recipients = 1000; // in a list, of one message
+
 // The page's messages; those before it are listed, too, and dropped one by one.
 void show_page(Services& services, const std::shared_ptr<Call>& call, const OutboxPage& page, std::uint64_t total) {
     struct Listed {
@@ -20,7 +22,8 @@ void show_page(Services& services, const std::shared_ptr<Call>& call, const Outb
     };
     const auto listed = std::make_shared<Listed>();
     services.queue.ask(
-        call->caller().principal, {{"op", proto::control::op::messages}, {"limit", page.first() + page.size}},
+        call->caller().principal,
+        {{"op", proto::control::op::messages}, {"limit", page.first() + page.size}, {"recipients", shown_recipients}},
         [call, page, total, listed](const QueueClient::Answer& answer) {
             if (answer.failure) return call->respond(problem_of(*answer.failure));
             call->respond(json_response(200, {{"total", total},
@@ -46,7 +49,8 @@ void list_outbox(Services& services, const std::shared_ptr<Call>& call) {
 }
 
 void show_queued(Services& services, const std::shared_ptr<Call>& call) {
-    services.queue.ask(call->caller().principal, {{"op", proto::control::op::message}, {"id", call->value(0)}},
+    services.queue.ask(call->caller().principal,
+                       {{"op", proto::control::op::message}, {"id", call->value(0)}, {"limit", most_recipients}},
                        [call](const QueueClient::Answer& answer) {
                            if (answer.failure) return call->respond(problem_of(*answer.failure));
                            if (answer.lines.empty())

@@ -1,7 +1,6 @@
 #include "daemons/http/pages/links_page.h"
 #include "daemons/http/pages/parts/link_parts.h"
 #include "daemons/http/pages/parts/members.h"
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace http::pages {
@@ -14,26 +13,22 @@ using tokens::Scope;
 
 namespace {
 
-// Most mail first.
 void show_links(const std::shared_ptr<Page>& page) {
-    page->ask({.method = "GET", .segments = {"v1", "links"}}, [page](const json& answer) {
-        std::vector<const json*> links;
-        for (const auto& each : member(answer, "links")) links.push_back(&each);
-        std::ranges::sort(links, {}, [](const json* each) {
-            return std::pair(-number_in(*each, "deliveries"), text_in(*each, "link"));
-        });
-        const auto part = part_of(links.size(), page->call().parameter("from"));
-        std::vector<Row> rows;
-        for (auto i = part.from; i < part.to; ++i) rows.push_back(link_row(*links[i]));
-        std::optional<Url> first, next;
-        if (part.from > 0) first = Url({"links"});
-        if (part.to < part.count) next = Url({"links"}, {{"from", std::to_string(part.to)}});
-        page->show({.title = "Links",
-                    .section = "links",
-                    .content = rows.empty() ? note("No link has mail or connections.")
-                                            : html::join(table_of(links_table(std::move(rows))), pager(first, next)),
-                    .twin = "GET /v1/links"});
-    });
+    web::Fields part = {{"after", page->parameter("after")}};
+    page->ask({.method = "GET", .segments = {"v1", "links"}, .parameters = std::move(part)},
+              [page](const json& answer) {
+                  const auto& links = member(answer, "links");
+                  std::optional<Url> first, next;
+                  if (!page->parameter("after").empty()) first = Url({"links"});
+                  if (const auto after = text_in(answer, "next"); !after.empty())
+                      next = Url({"links"}, {{"after", after}});
+                  page->show({.title = "Links",
+                              .section = "links",
+                              .content = html::join(links.empty() ? note("No link has mail or connections.")
+                                                                  : table_of(links_table(links)),
+                                                    pager(first, next)),
+                              .twin = "GET /v1/links"});
+              });
 }
 
 Html optional(const std::string& text) { return text.empty() ? Html() : verbatim(text); }
@@ -95,10 +90,8 @@ Html failures_of(const json& link, smtp::WallTime now) {
 Html queues_of(const Page& page, const std::string& name, const json& link) {
     const auto& all = member(link, "queues_of_link");
     if (all.empty()) return {};
-    const auto part = part_of(all.size(), page.call().parameter("from"));
     std::vector<Row> rows;
-    for (auto i = part.from; i < part.to; ++i) {
-        const auto& each = all[i];
+    for (const auto& each : all) {
         const auto queue = text_in(each, "queue");
         Html state = text_in(each, "state");
         if (flag_in(each, "paused")) state += ", paused";
@@ -107,8 +100,8 @@ Html queues_of(const Page& page, const std::string& name, const json& link) {
                         distance_to(text_in(each, "oldest"), page.now()), optional(text_in(each, "last_error"))});
     }
     std::optional<Url> first, next;
-    if (part.from > 0) first = Url({"links", name});
-    if (part.to < part.count) next = Url({"links", name}, {{"from", std::to_string(part.to)}});
+    if (!page.parameter("after").empty()) first = Url({"links", name});
+    if (const auto after = text_in(link, "next"); !after.empty()) next = Url({"links", name}, {{"after", after}});
     return html::join(heading("Queues"),
                       table_of({"Queues of this link",
                                 {"Queue", "State", "Deliveries#", "Due#", "Oldest message", "Last error"},
@@ -118,22 +111,25 @@ Html queues_of(const Page& page, const std::string& name, const json& link) {
 
 void show_link(const std::shared_ptr<Page>& page) {
     const auto name = page->call().value(0);
-    page->ask({.method = "GET", .segments = {"v1", "links", name}}, [page, name](const json& link) {
-        const auto now = page->now();
-        Html actions = link_to(Url({"messages"}, {{"q", "link=" + name}}), "Its messages");
-        if (page->may(Scope::operate)) {
-            const Url::Parameters place = {{"scope", "link"}, {"name", name}};
-            actions += flag_in(link, "paused") ? action_link(Url({"places", "resume"}, place), "Resume")
-                                               : action_link(Url({"places", "pause"}, place), "Pause");
-            actions += action_link(Url({"places", "force"}, place), "Retry now");
-        }
-        page->show({.title = fmt::format("Link {}", name),
-                    .section = "links",
-                    .content = html::join(link_facts(link, now), element("div", {{"class", "actions"}}, actions),
-                                          addresses(link), backing_off(link, now), failures_of(link, now),
-                                          queues_of(*page, name, link)),
-                    .twin = fmt::format("GET /v1/links/{}", name)});
-    });
+    web::Fields part = {{"after", page->parameter("after")}}; // of its queues
+    page->ask({.method = "GET", .segments = {"v1", "links", name}, .parameters = std::move(part)},
+              [page, name](const json& link) {
+                  const auto now = page->now();
+                  Html actions = link_to(Url({"messages"}, {{"q", "link=" + name}}), "Its messages");
+                  if (page->may(Scope::operate)) {
+                      const Url::Parameters place = {{"scope", "link"}, {"name", name}};
+                      actions += flag_in(link, "paused") ? action_link(Url({"places", "resume"}, place), "Resume")
+                                                         : action_link(Url({"places", "pause"}, place), "Pause");
+                      actions += action_link(Url({"places", "force"}, place), "Retry now");
+                  }
+                  page->show(
+                      {.title = fmt::format("Link {}", name),
+                       .section = "links",
+                       .content = html::join(link_facts(link, now), element("div", {{"class", "actions"}}, actions),
+                                             addresses(link), backing_off(link, now), failures_of(link, now),
+                                             queues_of(*page, name, link)),
+                       .twin = fmt::format("GET /v1/links/{}", name)});
+              });
 }
 
 } // namespace

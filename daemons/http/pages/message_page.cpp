@@ -1,4 +1,5 @@
 #include "daemons/http/pages/message_page.h"
+#include "daemons/http/pages/parts/confirmation.h"
 #include "daemons/http/pages/parts/members.h"
 #include "daemons/http/pages/parts/message_parts.h"
 #include "daemons/http/pages/parts/operation_texts.h"
@@ -15,7 +16,7 @@ using tokens::Scope;
 
 namespace {
 
-constexpr std::size_t most_explained = 200; // the queue-manager would explain all recipients at once
+constexpr std::string_view explained_at_once = "10";
 
 Html optional_text(const json& message, std::string_view name) {
     const auto text = text_in(message, name);
@@ -76,16 +77,16 @@ Row finished_recipient(const json& recipient, smtp::WallTime now) {
 }
 
 Html recipients(const Page& page, const std::string& id, const json& message) {
-    const auto& all = member(message, "recipients");
-    const auto part = part_of(all.size(), page.call().parameter("recipients"));
     const bool queued = is_queued(message);
     std::vector<Row> rows;
-    for (auto i = part.from; i < part.to; ++i)
-        rows.push_back(queued ? queued_recipient(all[i], page.now()) : finished_recipient(all[i], page.now()));
+    for (const auto& each : member(message, "recipients"))
+        rows.push_back(queued ? queued_recipient(each, page.now()) : finished_recipient(each, page.now()));
+    const Url here({"messages", id});
     std::optional<Url> first, next;
-    if (part.from > 0) first = Url({"messages", id});
-    if (part.to < part.count) next = Url({"messages", id}, {{"recipients", std::to_string(part.to)}});
-    return html::join(heading(count_text(static_cast<std::int64_t>(part.count), "Recipient", "Recipients")),
+    if (!page.parameter("recipients").empty()) first = here;
+    if (const auto after = text_in(message, "next"); !after.empty())
+        next = Url({"messages", id}, {{"recipients", after}});
+    return html::join(heading(count_text(number_in(message, "recipients_total"), "Recipient", "Recipients")),
                       table_of({"Recipients",
                                 {"Address", "State", "Link", "Attempts#", queued ? "Next attempt" : "Time",
                                  queued ? "Reason" : "Reply"},
@@ -95,40 +96,40 @@ Html recipients(const Page& page, const std::string& id, const json& message) {
 
 Html actions(const Page& page, const std::string& id, const json& message) {
     const bool held = text_in(message, "state") == "held";
-    Html out;
-    if (member(message, "recipients").size() <= most_explained)
-        out += link_to(Url({"messages", id, "explain"}), "What each recipient waits for");
+    Html out = link_to(Url({"messages", id, "explain"}), "What each recipient waits for");
     for (const auto& each : all_operations()) {
         if (each.of_places || !page.may(each.scope) || each.name == (held ? "hold" : "release")) continue;
-        out += action_link(Url({"messages", id, each.name}), each.button);
+        const Url where({"messages", id, each.name});
+        out += each.scope == Scope::remove ? asking_link(where, each.button) : action_link(where, each.button);
     }
     return element("div", {{"class", "actions"}}, out);
 }
 
 Html timeline(const Page& page, const std::string& id, const ApiAnswer& answer) {
     if (!answer.good()) return {};
-    const auto& events = member(answer.body, "events");
-    const auto part = part_of(events.size(), page.call().parameter("events"));
     std::optional<Url> first, next;
-    if (part.from > 0) first = Url({"messages", id});
-    if (part.to < part.count) next = Url({"messages", id}, {{"events", std::to_string(part.to)}});
-    return html::join(heading("What has happened"), timeline_of(events, part), pager(first, next));
+    if (!page.parameter("events").empty()) first = Url({"messages", id});
+    if (const auto after = text_in(answer.body, "next"); !after.empty())
+        next = Url({"messages", id}, {{"events", after}});
+    return html::join(heading("What has happened"), timeline_of(member(answer.body, "events")), pager(first, next));
 }
 
 void show_message(const std::shared_ptr<Page>& page) {
     const auto id = page->call().value(0);
-    page->ask({.method = "GET", .segments = {"v1", "messages", id}}, [page, id](const json& message) {
-        auto content = envelope(message, page->now());
-        if (is_queued(message)) content += actions(*page, id, message);
-        content += recipients(*page, id, message);
-        page->ask_any({.method = "GET", .segments = {"v1", "messages", id, "events"}},
-                      [page, id, content = std::move(content)](const ApiAnswer& events) {
-                          page->show({.title = fmt::format("Message {}", id),
-                                      .section = "messages",
-                                      .content = html::join(content, timeline(*page, id, events)),
-                                      .twin = fmt::format("GET /v1/messages/{} and …/events", id)});
-                      });
-    });
+    const auto part = [&](std::string_view name) -> web::Fields { return {{"after", page->parameter(name)}}; };
+    page->ask({.method = "GET", .segments = {"v1", "messages", id}, .parameters = part("recipients")},
+              [page, id, events = part("events")](const json& message) {
+                  auto content = envelope(message, page->now());
+                  if (is_queued(message)) content += actions(*page, id, message);
+                  content += recipients(*page, id, message);
+                  page->ask_any({.method = "GET", .segments = {"v1", "messages", id, "events"}, .parameters = events},
+                                [page, id, content = std::move(content)](const ApiAnswer& events) {
+                                    page->show({.title = fmt::format("Message {}", id),
+                                                .section = "messages",
+                                                .content = html::join(content, timeline(*page, id, events)),
+                                                .twin = fmt::format("GET /v1/messages/{} and …/events", id)});
+                                });
+              });
 }
 
 Html gates(const json& recipient) {
@@ -145,30 +146,29 @@ Html gates(const json& recipient) {
 }
 
 void show_explanation(const std::shared_ptr<Page>& page) {
-    constexpr std::size_t shown = 10;
     const auto id = page->call().value(0);
-    page->ask({.method = "GET", .segments = {"v1", "messages", id, "explain"}}, [page, id](const json& answer) {
-        const auto& all = member(answer, "recipients");
-        const auto part = part_of(all.size(), page->call().parameter("from"));
-        Html content = note(link_to(Url({"messages", id}), "The message"));
-        const auto end = std::min(part.to, part.from + shown);
-        for (auto i = part.from; i < end; ++i) {
-            const auto blocked = text_in(all[i], "blocked_by");
-            content +=
-                html::join(element("h2", {}, foreign(text_in(all[i], "address"))),
-                           element("p", {},
-                                   blocked.empty() ? Html("Nothing keeps it.")
-                                                   : html::join("It waits for: ", element("strong", {}, blocked))),
-                           gates(all[i]));
-        }
-        std::optional<Url> first, next;
-        if (part.from > 0) first = Url({"messages", id, "explain"});
-        if (end < part.count) next = Url({"messages", id, "explain"}, {{"from", std::to_string(end)}});
-        page->show({.title = fmt::format("What message {} waits for", id),
-                    .section = "messages",
-                    .content = html::join(content, pager(first, next)),
-                    .twin = fmt::format("GET /v1/messages/{}/explain", id)});
-    });
+    web::Fields part = {{"limit", std::string(explained_at_once)}, {"after", page->parameter("after")}};
+    page->ask({.method = "GET", .segments = {"v1", "messages", id, "explain"}, .parameters = std::move(part)},
+              [page, id](const json& answer) {
+                  Html content = note(link_to(Url({"messages", id}), "The message"));
+                  for (const auto& each : member(answer, "recipients")) {
+                      const auto blocked = text_in(each, "blocked_by");
+                      content += html::join(element("h2", {}, foreign(text_in(each, "address"))),
+                                            element("p", {},
+                                                    blocked.empty()
+                                                        ? Html("Nothing keeps it.")
+                                                        : html::join("It waits for: ", element("strong", {}, blocked))),
+                                            gates(each));
+                  }
+                  std::optional<Url> first, next;
+                  if (!page->parameter("after").empty()) first = Url({"messages", id, "explain"});
+                  if (const auto after = text_in(answer, "next"); !after.empty())
+                      next = Url({"messages", id, "explain"}, {{"after", after}});
+                  page->show({.title = fmt::format("What message {} waits for", id),
+                              .section = "messages",
+                              .content = html::join(content, pager(first, next)),
+                              .twin = fmt::format("GET /v1/messages/{}/explain", id)});
+              });
 }
 
 void ask_message_operation(const std::shared_ptr<Page>& page) {

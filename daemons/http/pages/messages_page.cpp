@@ -1,4 +1,5 @@
 #include "daemons/http/pages/messages_page.h"
+#include "daemons/http/pages/parts/confirmation.h"
 #include "daemons/http/pages/parts/members.h"
 #include "daemons/http/pages/parts/message_parts.h"
 #include "daemons/http/pages/parts/operation_texts.h"
@@ -18,6 +19,7 @@ using tokens::Scope;
 namespace {
 
 constexpr std::string_view in_queue = "50", in_history = "20"; // messages of one page
+constexpr std::int64_t effort = 20'000;                        // of one search in the queue
 
 web::Fields filters(const std::vector<std::string>& words) {
     web::Fields out;
@@ -43,54 +45,68 @@ Html bulk_form(const Page& page, std::string_view text) {
     if (values.empty()) return {};
     return page.form(Url({"operations", "preview"}),
                      element("div", {{"class", "line"}}, hidden_field("q", text),
-                             choice("op", "With all of these in the queue", values), button("Preview")));
+                             choice("op", "With all of these in the queue", values), asking_button("Preview")));
 }
 
 Html queued(const Page& page, const std::string& text, const ApiAnswer& answer) {
     if (!answer.good()) return html::join(heading("Queue"), note(answer.detail()));
     const auto& messages = member(answer.body, "messages");
-    if (messages.empty()) return html::join(heading("Queue"), note("No message in the queue matches."));
     std::optional<Url> first, next;
     if (!page.parameter("after").empty()) first = Url({"messages"}, {{"q", text}});
     if (auto after = text_in(answer.body, "next"); !after.empty())
         next = Url({"messages"}, {{"q", text}, {"after", after}});
+    if (messages.empty())
+        return html::join(heading("Queue"),
+                          note(next ? "No message so far matches; a part of the queue was searched."
+                                    : "No message in the queue matches."),
+                          pager(first, next, {.next = "Search on"}));
     return html::join(heading("Queue"), table_of(queued_messages(messages, page.now())), pager(first, next),
                       text.empty() ? Html() : bulk_form(page, text));
 }
 
-Html past(const Page& page, const ApiAnswer& answer) {
+Html past(const Page& page, const std::string& text, const ApiAnswer& answer) {
     if (!answer.good()) return html::join(heading("History"), note(answer.detail()));
     const auto& messages = member(answer.body, "messages");
-    if (messages.empty()) return html::join(heading("History"), note("No message in the history matches."));
-    return html::join(heading("History"), table_of(past_messages(messages, page.now())),
-                      flag_in(answer.body, "more")
-                          ? note("These are the latest ones: further words, such as until=2h, lead to older ones.")
-                          : Html());
+    std::optional<Url> newest, older;
+    if (!page.parameter("older").empty()) newest = Url({"messages"}, {{"q", text}});
+    if (auto from = text_in(answer.body, "next"); !from.empty())
+        older = Url({"messages"}, {{"q", text}, {"older", from}});
+    return html::join(heading("History"),
+                      messages.empty() ? note("No message in the history matches.")
+                                       : table_of(past_messages(messages, page.now())),
+                      pager(newest, older, {.first = "Newest", .next = "Older"}));
 }
 
+// `content`: what is above it.
+void add_history(const std::shared_ptr<Page>& page, const std::string& text, Html content) {
+    const auto show = [page](Html all) {
+        page->show({.title = "Messages",
+                    .section = "messages",
+                    .content = std::move(all),
+                    .twin = "GET /v1/messages?filter=… and GET /v1/history?filter=…"});
+    };
+    const auto asked = history_words(words_of(text));
+    if (asked.empty() || !page->parameter("after").empty()) return show(std::move(content));
+    auto query = filters(asked);
+    query.emplace_back("limit", in_history);
+    query.emplace_back("after", page->parameter("older"));
+    page->ask_any({.method = "GET", .segments = {"v1", "history"}, .parameters = std::move(query)},
+                  [page, text, content = std::move(content), show](const ApiAnswer& found) {
+                      show(html::join(content, past(*page, text, found)));
+                  });
+}
+
+// Further parts of the history come without the queue, and those of the queue without the history.
 void show_messages(const std::shared_ptr<Page>& page) {
     const auto text = page->parameter("q");
-    const auto words = words_of(text);
-    auto wanted = filters(queue_words(words));
+    if (!page->parameter("older").empty()) return add_history(page, text, search_form(text));
+    auto wanted = filters(queue_words(words_of(text)));
     wanted.emplace_back("limit", in_queue);
+    wanted.emplace_back("effort", std::to_string(effort));
     wanted.emplace_back("after", page->parameter("after"));
     page->ask_any({.method = "GET", .segments = {"v1", "messages"}, .parameters = std::move(wanted)},
-                  [page, text, words](const ApiAnswer& answer) {
-                      auto content = html::join(search_form(text), queued(*page, text, answer));
-                      const auto show = [page](Html all) {
-                          page->show({.title = "Messages",
-                                      .section = "messages",
-                                      .content = std::move(all),
-                                      .twin = "GET /v1/messages?filter=… and GET /v1/history?filter=…"});
-                      };
-                      const auto asked = history_words(words);
-                      if (asked.empty() || !page->parameter("after").empty()) return show(std::move(content));
-                      auto query = filters(asked);
-                      query.emplace_back("limit", in_history);
-                      page->ask_any({.method = "GET", .segments = {"v1", "history"}, .parameters = std::move(query)},
-                                    [page, content = std::move(content), show](const ApiAnswer& found) {
-                                        show(html::join(content, past(*page, found)));
-                                    });
+                  [page, text](const ApiAnswer& answer) {
+                      add_history(page, text, html::join(search_form(text), queued(*page, text, answer)));
                   });
 }
 

@@ -2,6 +2,7 @@
 #include "daemons/http/pages/parts/link_parts.h"
 #include "daemons/http/pages/parts/members.h"
 #include "daemons/http/pages/parts/parts.h"
+#include "daemons/http/pages/parts/recent_parts.h"
 #include <fmt/format.h>
 #include <map>
 
@@ -143,10 +144,18 @@ void show_now(const std::shared_ptr<Page>& page) {
         auto content = html::join(works("accepting", "Mail is accepted", "Mail is not accepted", status),
                                   works("delivering", "Mail is delivered", "Mail is not delivered", status));
         if (flag_in(status, "loading")) content += warning("The spool is still being read: numbers are still rising.");
-        content += html::join(problems(status), numbers(status, now), by_state(status), pauses(*page, status),
-                              links(status), errors(status), unrouted(status, now));
-        page->show(
-            {.title = "Now", .section = "now", .content = std::move(content), .twin = "GET /v1/status", .live = true});
+        content += html::join(problems(status), numbers(status, now));
+        auto rest =
+            html::join(by_state(status), pauses(*page, status), links(status), errors(status), unrouted(status, now));
+        page->ask_any(
+            {.method = "GET", .segments = {"v1", "recent"}},
+            [page, now, content = std::move(content), rest = std::move(rest)](const ApiAnswer& recent) {
+                page->show({.title = "Now",
+                            .section = "now",
+                            .content = html::join(content, traffic_of(recent.body), rest, changes_of(recent.body, now)),
+                            .twin = "GET /v1/status and GET /v1/recent",
+                            .live = true});
+            });
     });
 }
 

@@ -14,7 +14,7 @@ using tokens::Scope;
 
 namespace {
 
-constexpr std::string_view listed = "200"; // entries on the page
+constexpr std::string_view listed = "200"; // entries of one page
 constexpr const char* scope_names[] = {"sender", "pool", "lane"};
 
 // The mail that an entry is for, as parameters of its address.
@@ -81,7 +81,7 @@ std::vector<std::string> list_words(std::string_view text) {
 
 void show_list(const std::shared_ptr<Page>& page) {
     const auto text = page->parameter("q");
-    web::Fields query = {{"limit", std::string(listed)}};
+    web::Fields query = {{"limit", std::string(listed)}, {"after", page->parameter("after")}};
     for (auto& word : list_words(text)) query.emplace_back("filter", std::move(word));
     page->ask_any({.method = "GET", .segments = {"v1", "suppressions"}, .parameters = std::move(query)},
                   [page, text](const ApiAnswer& answer) {
@@ -93,13 +93,16 @@ void show_list(const std::shared_ptr<Page>& page) {
                           content += warning(answer.detail());
                       else if (rows.empty())
                           content += note("No entry matches.");
-                      if (fmt::format("{}", rows.size()) == listed)
-                          content += note(fmt::format("The first {} entries are shown: narrow the search.", listed));
                       if (!rows.empty())
                           content += table_of(
                               {"Recipients that get no mail",
                                {"Recipient", "Mail", "Reason", "Reply", "Added by", "Added", "Expires", "Action"},
                                std::move(rows)});
+                      std::optional<Url> first, next;
+                      if (!page->parameter("after").empty()) first = Url({"suppressions"}, {{"q", text}});
+                      if (const auto after = text_in(answer.body, "next"); !after.empty())
+                          next = Url({"suppressions"}, {{"q", text}, {"after", after}});
+                      content += pager(first, next);
                       page->show({.title = "Suppression",
                                   .section = "suppressions",
                                   .content = html::join(content, entry_form(*page)),

@@ -111,11 +111,16 @@ json queued_message(json recipient) {
                    {"submitter", text()},
                    {"pool", text()},
                    {"policy", text()},
-                   {"recipients", list(std::move(recipient))}});
+                   {"recipients", described(list(std::move(recipient)), "Some of them.")},
+                   {"recipients_total", number()}});
 }
 
+// Where the rest of a list begins; null: there is none.
+json next_part() { return {{"type", {"string", "null"}}}; }
+
 json message_in_detail() {
-    return with(queued_message(recipient_in_detail()), object({{"location", one_of({"incoming", "messages"})},
+    return with(queued_message(recipient_in_detail()), object({{"next", next_part()},
+                                                               {"location", one_of({"incoming", "messages"})},
                                                                {"client", text()},
                                                                {"helo", text()},
                                                                {"protocol", text()},
@@ -359,7 +364,7 @@ json schemas() {
                 {"recipients", list(recipient_result())},
                 {"duplicate", described(flag(), "A message of the same Idempotency-Key was accepted before.")}}));
     put(out, schema::messages, page("messages", queued_message(queued_recipient())));
-    put(out, schema::message, any_of({message_in_detail(), finished_message()}));
+    put(out, schema::message, any_of({message_in_detail(), with(finished_message(), object({{"next", next_part()}}))}));
     put(out, schema::explanation, page("recipients", explained_recipient()));
     put(out, schema::event, event());
     put(out, schema::events, page("events", named("Event")));
@@ -367,18 +372,27 @@ json schemas() {
     put(out, schema::history,
         object({{"messages", list(any_of({finished_message(), named("Event")}))},
                 {"more", flag()},
+                {"next", next_part()},
                 {"damaged", number()}}));
     put(out, schema::history_summary, history_summary());
     put(out, schema::order, order());
     put(out, schema::order_result, order_result());
     put(out, schema::status, status());
+    auto change = object(
+        {{"time", time()}, {"type", text()}, {"name", text()}, {"who", text()}, {"why", text()}, {"count", number()}});
+    put(out, schema::recent,
+        object({{"changes", described(list(std::move(change)), "The latest first.")},
+                {"left_out", described(number(), "Earlier changes of the last hour that are not listed.")},
+                {"in", described(list(number()), "Messages accepted, by minute, the oldest first.")},
+                {"out", described(list(number()), "Messages that have left the queue, likewise.")}}));
     put(out, "Link", link_members());
     put(out, "LinkFailure", object({{"time", time()}, {"phase", text()}, {"status", text()}, {"text", text()}}));
     put(out, "BackingOff", object({{"source", text()}, {"until", time()}, {"reason", text()}}));
     put(out, schema::links, page("links", named("Link")));
     put(out, schema::link,
-        with(link_members(),
-             object({{"history", list(named("LinkFailure"))}, {"queues_of_link", list(named("Queue"))}})));
+        with(link_members(), object({{"history", list(named("LinkFailure"))},
+                                     {"queues_of_link", list(named("Queue"))},
+                                     {"next", next_part()}})));
     put(out, schema::queue, queue_members());
     put(out, schema::queues, page("queues", named("Queue")));
     put(out, "Pause",

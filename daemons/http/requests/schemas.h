@@ -14,7 +14,7 @@ inline constexpr std::string_view problem = "Problem", submission = "Submission"
                                   removal = "Removal", history = "HistoryList", history_summary = "HistorySummary",
                                   order = "Order", order_result = "OrderResult", status = "Status", links = "LinkList",
                                   link = "LinkWithQueues", queues = "QueueList", queue = "Queue", pauses = "PauseList",
-                                  new_suppression = "NewSuppression", suppression = "Suppression",
+                                  recent = "Recent", new_suppression = "NewSuppression", suppression = "Suppression",
                                   suppressions = "SuppressionList", suppressed = "SuppressionAdded",
                                   allowed = "SuppressionRemoved", trial = "Trial", trial_step = "TrialStep",
                                   hooks = "HookList", hook_replay = "HookReplay", hook_result = "HookResult",

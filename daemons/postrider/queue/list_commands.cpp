@@ -7,6 +7,7 @@
 #include "daemons/postrider/command/message_selector.h"
 #include "daemons/postrider/history/gone_message.h"
 #include "daemons/postrider/queue/ages.h"
+#include "daemons/postrider/queue/message_text.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/message/message_reader.h"
 #include <algorithm>
@@ -63,10 +64,6 @@ void add_queue(Table& table, const json& q) {
                text_of(q, "link"), wait_reason(q)});
 }
 
-void print_field(std::string_view name, const std::string& value) {
-    if (!value.empty()) fmt::print("{:<13} {}\n", name, truncated(value, 2000));
-}
-
 std::string failures_text(const json& line) {
     const auto failures = number_of(line, "failures");
     if (failures == 0) return "";
@@ -85,12 +82,6 @@ void print_health(const json& line) {
 void print_wait(const json& line) {
     if (number_of(line, "oldest") > 0) print_field("Oldest", duration_text(seconds_since(number_of(line, "oldest"))));
     print_field("Idle because", text_of(line, "idle_reason"));
-}
-
-// A source address of the link's pool that the destination rejects for now.
-std::string source_backoff_text(const json& each) {
-    return fmt::format("{} until {}: {}", text_of(each, "source"), time_text(number_of(each, "until")),
-                       truncated(text_of(each, "reason"), 1000));
 }
 
 void print_link(const json& line) {
@@ -124,6 +115,8 @@ void print_queue(const json& line) {
     print_wait(line);
 }
 
+constexpr std::uint64_t listed_recipients = 20; // of a message; for programs: all
+
 void print_message_line(const json& m, std::size_t width) {
     const auto sender = text_of(m, "sender");
     fmt::print("{}\n", truncated(fmt::format("{:<14}  {:<9} {:>6} {:>6}  {:<6}  <{}>", text_of(m, "id"),
@@ -141,140 +134,8 @@ void print_message_line(const json& m, std::size_t width) {
                    truncated(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits, why.empty() ? "" : ": ", why),
                              width));
     }
-}
-
-void print_attempts(const json& recipient) {
-    for (const auto& a : list_of(recipient, "attempts")) {
-        const auto count = number_of(a, "count");
-        const auto times = count > 1 ? fmt::format(" … {} ({} times)", time_text(number_of(a, "last")), count) : "";
-        const auto code = number_of(a, "code");
-        auto text = text_of(a, "text");
-        if (code > 0 && !text.starts_with(std::to_string(code)))
-            text = fmt::format("{} {} {}", code, text_of(a, "status"), text);
-        const auto host = text_of(a, "host"), tls = text_of(a, "tls"), stage = text_of(a, "stage");
-        fmt::print("    {}{}  {}\n", time_text(number_of(a, "first")), times, text_of(a, "outcome"));
-        const auto source = text_of(a, "source");
-        fmt::print("        {}{}{}{}{}\n", host.empty() ? "no host" : truncated(host, 300),
-                   source.empty() ? "" : " from " + source,
-                   tls.empty()     ? ""
-                   : tls == "none" ? ", TLS none"
-                                   : ", " + truncated(tls, 100),
-                   stage.empty() || stage == "none" ? "" : ", at " + stage,
-                   flag_of(a, "in_doubt") ? ", in doubt: it may have arrived" : "");
-        if (!text.empty()) fmt::print("        {}\n", truncated(text, 2000));
-    }
-}
-
-// Each try of a link is made for one message or for none, and none is blamed for it.
-void print_link_failures(const json& recipient) {
-    const auto failures = list_of(recipient, "link_failures");
-    if (failures.empty()) return;
-    fmt::print("    failed attempts of its link since it arrived, not counted against it:\n");
-    for (const auto& each : failures)
-        fmt::print("    {}  at {}\n        {}\n", time_text(number_of(each, "time")), text_of(each, "phase"),
-                   truncated(text_of(each, "text"), 2000));
-}
-
-// "bulk (sender_rules.rules[2])": a lane or pool, and what has chosen it.
-std::string chosen_text(const json& m, const std::string& what) {
-    const auto value = text_of(m, what.c_str()), by = text_of(m, (what + "_chosen_by").c_str());
-    return value.empty() || by.empty() ? value : fmt::format("{} ({})", value, by);
-}
-
-void print_message(const json& m) {
-    print_field("Message", text_of(m, "id"));
-    print_field("State", text_of(m, "state") + (flag_of(m, "problem_message") ? ", a problem message" : ""));
-    if (!text_of(m, "held_by").empty())
-        print_field("Held", fmt::format("by {}: {}", text_of(m, "held_by"), text_of(m, "held_reason")));
-    print_field("Sender", "<" + text_of(m, "sender") + ">");
-    print_field("Subject", text_of(m, "subject"));
-    print_field("Message-ID", text_of(m, "message_id"));
-    print_field("Arrived", time_text(number_of(m, "arrival")));
-    if (number_of(m, "expiry") > 0) print_field("Expires", time_text(number_of(m, "expiry")));
-    print_field("Size", fmt::format("{} bytes", number_of(m, "size")));
-    print_field("Lane", chosen_text(m, "lane"));
-    if (number_of(m, "deliver_by") > 0)
-        print_field("Deliver by", fmt::format("{}, then {}", time_text(number_of(m, "deliver_by")),
-                                              text_of(m, "late_mail") == "return" ? "return it" : "notify the sender"));
-    print_field("Policy",
-                text_of(m, "policy") +
-                    (text_of(m, "policy_values").empty() ? "" : fmt::format(" ({})", text_of(m, "policy_values"))));
-    print_field("Pool", chosen_text(m, "pool"));
-    print_field("Rerouted to", text_of(m, "rerouted_to"));
-    print_field("Client", text_of(m, "client"));
-    print_field("HELO", text_of(m, "helo"));
-    print_field("Protocol", text_of(m, "protocol"));
-    print_field("Submitter", text_of(m, "submitter"));
-    print_field("Envelope id", text_of(m, "envelope_id"));
-    print_field("Idempotency", text_of(m, "idempotency_key"));
-    print_field("File", text_of(m, "location"));
-    for (const auto& r : list_of(m, "recipients")) {
-        const auto original = text_of(r, "original"), address = text_of(r, "address");
-        fmt::print("\nRecipient <{}>{}\n", truncated(address, 400),
-                   original.empty() || original == address
-                       ? ""
-                       : fmt::format(" (addressed as <{}>)", truncated(original, 400)));
-        const auto next = number_of(r, "next_attempt");
-        fmt::print("    {}{}{}{}{}\n", text_of(r, "state"),
-                   text_of(r, "queue").empty() ? "" : ", queue " + text_of(r, "queue"),
-                   text_of(r, "link").empty() ? "" : ", link " + text_of(r, "link"),
-                   next > 0 ? ", next attempt " + time_text(next) : "",
-                   number_of(r, "tries") > 0 ? ", " + std::to_string(number_of(r, "tries")) +
-                                                   " attempts so "
-                                                   "far"
-                                             : "");
-        if (!text_of(r, "reason").empty())
-            fmt::print("    {}: {}\n", text_of(r, "state") == "finished" ? "result" : "waits for",
-                       truncated(text_of(r, "reason"), 2000));
-        const auto wait = text_of(r, "waiting_for");
-        if (const auto since = number_of(r, "since"); since > 0)
-            fmt::print("    since {}{}{}\n", time_text(since), wait.empty() ? "" : ": ", wait);
-        else if (!wait.empty())
-            fmt::print("    {}\n", wait);
-        if (!text_of(r, "advice").empty()) fmt::print("    {}\n", truncated(text_of(r, "advice"), 2000));
-        print_attempts(r);
-        print_link_failures(r);
-    }
-}
-
-void print_gates(const json& line) {
-    fmt::print("{} for <{}>\n", text_of(line, "id"), truncated(text_of(line, "address"), 400));
-    for (const auto* what : {"lane", "pool"})
-        if (const auto chosen = chosen_text(line, what); !chosen.empty()) fmt::print("     {:<12} {}\n", what, chosen);
-    const auto blocked_by = text_of(line, "blocked_by");
-    std::string advice;
-    for (const auto& gate : list_of(line, "gates")) {
-        const auto name = text_of(gate, "gate");
-        const auto until = number_of(gate, "until");
-        const auto from = text_of(gate, "origin"), who = text_of(gate, "by");
-        if (name == blocked_by) advice = text_of(gate, "advice");
-        fmt::print("  {} {:<12} {}{}{}{}{}\n", name == blocked_by ? "=>" : "  ", name,
-                   flag_of(gate, "open") ? "open" : "closed",
-                   text_of(gate, "text").empty() ? "" : ": " + truncated(text_of(gate, "text"), 1000),
-                   from.empty() ? "" : fmt::format(" (from {}{})", truncated(from, 500), who.empty() ? "" : ", " + who),
-                   number_of(gate, "since") > 0 ? ", since " + time_text(number_of(gate, "since")) : "",
-                   until > 0 ? ", until " + time_text(until) : "");
-    }
-    for (const auto& each : list_of(line, "backing_off"))
-        fmt::print("     backing off  {}\n", source_backoff_text(each));
-    const auto closed = [&](std::string_view gate) {
-        return std::ranges::any_of(list_of(line, "gates"), [&](const json& each) {
-            return text_of(each, "gate") == gate && !flag_of(each, "open");
-        });
-    };
-    const auto next = number_of(line, "next_attempt");
-    if (text_of(line, "state") == "report")
-        fmt::print("  delivery is complete; the report to its sender is still pending{}\n",
-                   next > 0 ? "; next attempt: " + time_text(next) : "");
-    else if (blocked_by.empty())
-        fmt::print("  not blocked: it is being delivered\n");
-    else
-        fmt::print("  blocked by {}; earliest next attempt: {}\n", blocked_by,
-                   closed("hold")    ? "when it is released"
-                   : closed("pause") ? "when the pause is resumed"
-                   : next > 0        ? time_text(next)
-                                     : "when its turn comes");
-    if (!advice.empty()) fmt::print("  {}\n", truncated(advice, 2000));
+    const auto more = number_of(m, "recipients_total") - static_cast<std::int64_t>(list_of(m, "recipients").size());
+    if (more > 0) fmt::print("    … and {} more\n", more);
 }
 
 // A dry run for an address: each final recipient and where it would go.
@@ -310,13 +171,25 @@ template <class Print> int show(const Arguments& arguments, const json& request,
     });
 }
 
-// The same of a message; of one that is no longer queued, what the journal has.
-template <class Print>
-int show_message(const Arguments& arguments, std::string_view op, const std::string& id, GoneView view, Print print) {
-    const auto on_line = [&](const json& line) { return arguments.json ? print_json(line) : print(line); };
-    return ask_queue(arguments, {{"op", op}, {"id", id}}, on_line, [&](const std::string& refusal) {
-        return show_gone_message(arguments, spool::QueueId::parse(id)->text(), refusal, view);
-    });
+constexpr std::int64_t recipients_at_once = 1000;
+
+// What the queue-manager says of a message's recipients, some at a time: `on_line` gets its lines and returns from
+// which number on more are to be asked for; 0: none. Of a message that is no longer queued, what the journal has.
+template <class OnLine>
+int ask_about_message(const Arguments& arguments, std::string_view op, const std::string& id, GoneView view,
+                      OnLine on_line) {
+    for (std::int64_t from = 0;;) {
+        std::int64_t next = 0;
+        const int status = ask_queue(
+            arguments, {{"op", op}, {"id", id}, {"from", from}, {"limit", recipients_at_once}},
+            [&](const json& line) { next = on_line(line); },
+            [&](const std::string& refusal) {
+                if (from == 0) return show_gone_message(arguments, spool::QueueId::parse(id)->text(), refusal, view);
+                return fail(not_found, "the message has left the queue meanwhile: the list is incomplete");
+            });
+        if (status != ok || next == 0) return status;
+        from = next;
+    }
 }
 
 int message_count(const Arguments& arguments, const MessageSelector& selector, json base) {
@@ -417,6 +290,7 @@ int message_list(const Arguments& arguments) {
     if ((base.contains("after_id") || base.contains("sort")) && !selector->ids.empty())
         return fail(usage, "--start-after and --sort apply to messages selected by filter words, not by ids");
     if (arguments.has("--count")) return message_count(arguments, *selector, base);
+    if (!arguments.json) base["recipients"] = listed_recipients;
     std::uint64_t shown = 0;
     std::string last;
     const auto width = terminal_width();
@@ -450,8 +324,22 @@ int message_show(const Arguments& arguments) {
                         fmt::format("\"{0}\" is not a queue id, as \"message show\" requires; \"postrider message list "
                                     "{0}\" finds messages",
                                     word));
-        const int status = show_message(arguments, op::message, word, GoneView::message, print_message);
+        json whole; // for programs: one line, with everyone
+        const int status = ask_about_message(arguments, op::message, word, GoneView::message, [&](json message) {
+            const auto next = number_of(message, "recipients_next");
+            message.erase("recipients_next");
+            const bool first = whole.is_null();
+            if (first) whole = message;
+            if (!arguments.json) {
+                if (first) print_message(message);
+                print_recipients(message);
+            } else if (!first) {
+                for (auto& each : message["recipients"]) whole["recipients"].push_back(std::move(each));
+            }
+            return next;
+        });
         if (status != ok) return status;
+        if (arguments.json && !whole.is_null()) print_json(whole);
     }
     return ok;
 }
@@ -483,7 +371,11 @@ int explain(const Arguments& arguments) {
     if (word.find('@') != word.npos) return show(arguments, {{"op", op::explain}, {"address", word}}, print_route);
     if (!spool::QueueId::parse(word))
         return fail(usage, fmt::format("\"{}\" is neither a queue id nor an address (which contains an @)", word));
-    return show_message(arguments, op::explain, word, GoneView::explanation, print_gates);
+    std::int64_t shown = 0;
+    return ask_about_message(arguments, op::explain, word, GoneView::explanation, [&](const json& line) {
+        arguments.json ? print_json(line) : print_gates(line);
+        return ++shown % recipients_at_once == 0 ? number_of(line, "number") + 1 : 0;
+    });
 }
 
 } // namespace postrider

@@ -2,7 +2,7 @@
 #include "daemons/common/proto/route.h"
 #include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/queue/ladder.h"
-#include "daemons/queue-manager/control/pause_text.h"
+#include "daemons/queue-manager/control/by_recipient.h"
 #include "daemons/queue-manager/conversion/retry_values.h"
 #include "daemons/queue-manager/probe/operator_advice.h"
 #include "libsmtp/message/header.h"
@@ -52,9 +52,7 @@ std::string_view word_of(Lane lane) {
     return "";
 }
 
-namespace {
-
-std::string_view word(Gate gate) {
+std::string_view word_of(Gate gate) {
     switch (gate) {
     case Gate::schedule: return "schedule";
     case Gate::hold: return "hold";
@@ -73,6 +71,8 @@ std::string_view word(Gate gate) {
     }
     return "";
 }
+
+namespace {
 
 std::string_view word(smtp::Stage stage) {
     constexpr std::array<std::string_view, 13> words = {"",        "lookup",    "connect", "banner", "ehlo",
@@ -108,21 +108,6 @@ json history_of(const spool::RecipientState& recipient) {
                             {"tls", each.tls},
                             {"source", each.source}});
     return attempts;
-}
-
-// By recipient, the first delivery that it is in; null: none. Deliveries that name no recipient are for all.
-template <class Delivery>
-std::vector<const Delivery*> by_recipient(const std::vector<Delivery>& deliveries, std::size_t recipients) {
-    std::vector<const Delivery*> out(recipients);
-    const auto take = [&](std::size_t number, const Delivery& delivery) {
-        if (number < out.size() && out[number] == nullptr) out[number] = &delivery;
-    };
-    for (const auto& delivery : deliveries) {
-        for (const auto number : delivery.recipients) take(number, delivery);
-        for (std::size_t number = 0; delivery.recipients.empty() && number < recipients; ++number)
-            take(number, delivery);
-    }
-    return out;
 }
 
 std::string state_of(const MessageInfo& info) {
@@ -207,7 +192,7 @@ json json_of(const QueueInfo& queue) {
 }
 
 json json_of(const decide::queue::Unrouted& mail) {
-    return {{"gate", word(mail.gate)},
+    return {{"gate", word_of(mail.gate)},
             {"queue", mail.queue},
             {"deliveries", mail.deliveries},
             {"failures", mail.failures},
@@ -274,16 +259,14 @@ HeaderFacts facts_of(std::string_view header) {
     return out;
 }
 
-json json_of(const MessageInfo& info, const spool::MessageState& state, const HeaderFacts& header, Detail detail,
-             const std::string& user) {
+json json_of(const MessageInfo& info, const spool::MessageState& state, const HeaderFacts& header,
+             const ChosenRecipients& chosen, Detail detail, const std::string& user) {
     const bool all = detail == Detail::everything;
     json recipients = json::array();
     const auto deliveries = by_recipient(info.deliveries, state.recipients.size());
-    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
+    for (const auto number : chosen.numbers) {
         const auto& recipient = state.recipients[number];
         const auto* delivery = deliveries[number];
-        if (recipient.status == spool::Status::expanded) continue;
-        if (recipient.accounted_for() && !all) continue;
         json line = {{"address", recipient.address},
                      {"original", state.envelope_of(recipient).address},
                      {"state", "finished"},
@@ -327,8 +310,10 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const He
                 {"submitter", state.envelope.submitter},
                 {"pool", state.envelope.pool},
                 {"policy", state.retry_policy},
-                {"recipients", std::move(recipients)}};
+                {"recipients", std::move(recipients)},
+                {"recipients_total", chosen.total}};
     if (!all) return out;
+    out["recipients_next"] = chosen.next;
     const auto& e = state.envelope;
     out["location"] = info.location == spool::Location::incoming ? "incoming" : "messages";
     out["client"] = e.client_address.empty() ? "" : fmt::format("{}[{}]", e.client_name, e.client_address);
@@ -348,93 +333,6 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const He
     out["held_by"] = state.held_by;
     out["held_reason"] = state.held_why;
     out["rerouted_to"] = state.rerouted_to;
-    return out;
-}
-
-namespace {
-
-struct Source {
-    std::string from, who;
-};
-
-// How to open a closed gate, where an operator can.
-std::string advice_of(const GateInfo& gate, spool::QueueId id, const spool::RecipientState& recipient,
-                      const FailureContext& errand, const Pauses& pauses) {
-    if (gate.gate == Gate::hold) return fmt::format("\"postrider message release {}\" releases it.", id.text());
-    if (gate.gate != Gate::pause) return advice_on(gate, recipient, errand);
-    return find(pauses, gate.scope, gate.name) == nullptr ? "" : resume_advice(gate.scope, gate.name);
-}
-
-// Where a closed gate comes from.
-Source source_of(const GateInfo& gate, const spool::MessageState& state, const spool::RecipientState& recipient,
-                 const Pauses& pauses) {
-    switch (gate.gate) {
-    case Gate::schedule: return {"requested by the sender", ""};
-    case Gate::hold: return {state.held_why, state.held_by};
-    case Gate::pause: {
-        const auto* pause = find(pauses, gate.scope, gate.name);
-        if (pause == nullptr) return {"postrider is stopping", ""};
-        return {fmt::format("command: pause {}{}{}{}", word_of(pause->scope), pause->name.empty() ? "" : " ",
-                            pause->name, pause->why.empty() ? "" : ": " + pause->why),
-                pause->who};
-    }
-    case Gate::agent: return {"", ""};
-    case Gate::categorizer: return {gate.reason.text.empty() ? "categorizer" : "categorizer: " + gate.reason.text, ""};
-    case Gate::suppression: return {"command: postrider suppress check " + recipient.address, ""};
-    case Gate::route:
-    case Gate::link:
-    case Gate::queue:
-        if (gate.reason.text.empty()) return {"", ""};
-        return {(gate.reason.remote_reply.empty() ? "" : "remote reply: ") + gate.reason.text, ""};
-    case Gate::ladder: return {(recipient.reply.code > 0 ? "remote reply: " : "") + recipient.reply.text, ""};
-    case Gate::rate:
-    case Gate::window: return {gate.reason.text, ""};
-    case Gate::turn:
-    case Gate::report: return {"", ""};
-    }
-    return {};
-}
-
-} // namespace
-
-std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& explanations,
-                            const spool::MessageState& state, const Pauses& pauses, const std::string& user) {
-    std::vector<json> out;
-    const auto by_number = by_recipient(explanations, state.recipients.size());
-    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
-        const auto& recipient = state.recipients[number];
-        if (recipient.accounted_for()) continue;
-        json line = {{"id", id.text()},
-                     {"address", recipient.address},
-                     {"queue", ""},
-                     {"link", ""},
-                     {"gates", json::array()},
-                     {"blocked_by", ""},
-                     {"next_attempt", 0},
-                     {"state", "report"}};
-        if (const auto* its = by_number[number]; its != nullptr) {
-            line["queue"] = its->queue;
-            line["link"] = its->link;
-            line["state"] = word_of(its->waiting);
-            line["next_attempt"] = seconds_of(its->next_attempt);
-            for (const auto& gate : its->gates) {
-                const auto source = gate.open ? Source{} : source_of(gate, state, recipient, pauses);
-                line["gates"].push_back(
-                    {{"gate", word(gate.gate)},
-                     {"open", gate.open || its->active},
-                     {"text", gate.text},
-                     {"origin", source.from},
-                     {"by", source.who},
-                     {"since", seconds_of(gate.since)},
-                     {"until", seconds_of(gate.until)},
-                     {"advice", its->active || gate.open
-                                    ? ""
-                                    : advice_of(gate, id, recipient, {its->queue, its->link, user}, pauses)}});
-                if (!gate.open && !its->active && line["blocked_by"] == "") line["blocked_by"] = word(gate.gate);
-            }
-        }
-        out.push_back(std::move(line));
-    }
     return out;
 }
 

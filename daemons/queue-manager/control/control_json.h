@@ -3,6 +3,7 @@
 #include "daemons/decide/queue/filter.h"
 #include "daemons/decide/queue/listing.h"
 #include "daemons/queue-manager/control/pauses.h"
+#include "daemons/queue-manager/control/recipient_part.h"
 #include "daemons/queue-manager/probe/delivery_probe.h"
 #include "daemons/queue-manager/probe/route_query.h"
 #include "libspool/message/message_state.h"
@@ -18,6 +19,7 @@ std::string text_field(const nlohmann::json& body, const char* key);
 std::int64_t seconds_of(smtp::WallTime time);
 std::string_view word_of(decide::queue::Waiting waiting);
 std::string_view word_of(decide::queue::Lane lane);
+std::string_view word_of(decide::queue::Gate gate);
 // What has put the message into its lane: "X-Postrider-Lane", "sender_rules.rules[2]"; "" nothing.
 std::string lane_chosen_by(const spool::MessageState& state);
 
@@ -37,15 +39,10 @@ struct HeaderFacts {
 
 enum class Detail : std::uint8_t { line, everything };
 nlohmann::json json_of(const decide::queue::MessageInfo& info, const spool::MessageState& state,
-                       const HeaderFacts& header, Detail detail, const std::string& user = {});
+                       const HeaderFacts& header, const ChosenRecipients& chosen, Detail detail,
+                       const std::string& user = {});
 HeaderFacts facts_of(std::string_view header);
 inline constexpr std::uint64_t longest_header = 256 * 1024; // in which a subject is looked for
-
-// A line per recipient that something is still owed to. `pauses`: who closed which gate. `user`: that the delivery
-// agents run as; "" not known.
-std::vector<nlohmann::json> explained(spool::QueueId id, const std::vector<decide::queue::Explanation>& explanations,
-                                      const spool::MessageState& state, const Pauses& pauses,
-                                      const std::string& user = {});
 
 // The message as filter words see it; without a state: as far as the queue itself knows.
 decide::queue::Facts facts_of(const decide::queue::MessageInfo& info, const spool::MessageState* state,

@@ -57,7 +57,7 @@ public:
 
     // An agent of an earlier queue-manager has it in flight.
     bool with_earlier_agent(spool::QueueId id) const { return locked_.contains(id); }
-    double per_second(smtp::Monotonic now) { return rate_.per_second(now); } // messages
+    Rate& rate() { return rate_; } // of messages
 
 private:
     void read_later(spool::QueueId id, decide::queue::Origin origin);

@@ -1,5 +1,7 @@
-// How many of something happened lately: counts of five seconds each over the last minute. Told the time.
+// How many of something happened lately: counts of five seconds each over the last minute, and of the minutes of the
+// last hour. Told the time.
 #pragma once
+#include "daemons/queue-manager/engine_driver/minutes.h"
 #include "libsmtp/text/time_types.h"
 #include <algorithm>
 #include <array>
@@ -10,7 +12,11 @@ namespace queue_manager {
 
 class Rate {
 public:
-    void count(smtp::Monotonic now, std::uint32_t by = 1) { slot(now) += by; }
+    void count(smtp::Monotonic now, std::uint32_t by = 1) {
+        slot(now) += by;
+        minutes_.count(now, by);
+    }
+    std::vector<std::uint32_t> by_minute(smtp::Monotonic now) { return minutes_.last_hour(now); }
     // A second, over the last minute (or since the first look, if that is shorter).
     double per_second(smtp::Monotonic now) {
         slot(now);
@@ -39,6 +45,7 @@ private:
     std::array<std::uint32_t, 12> counts_{};
     std::size_t at_ = 0;
     smtp::Monotonic began_{}, last_{};
+    Minutes minutes_;
 };
 
 } // namespace queue_manager

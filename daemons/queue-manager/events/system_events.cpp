@@ -1,12 +1,25 @@
 #include "daemons/queue-manager/events/system_events.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/queue-manager/events/attempt_members.h"
 #include "libspool/journal/message_facts.h"
+#include <fmt/format.h>
+#include <string>
 
 namespace queue_manager {
 
 using spool::journal::EventType;
 using spool::journal::JsonObject;
 using spool::journal::longest_text;
+
+void SystemEvents::changed(std::string_view type, std::string_view name, std::string_view who, std::string_view why,
+                           std::uint64_t count) {
+    recent_.add({.time = common::Loop::now().wall,
+                 .type = std::string(type),
+                 .name = std::string(name),
+                 .who = std::string(who),
+                 .why = std::string(why.substr(0, longest_text)),
+                 .count = count});
+}
 
 // Mail waits: once for each change of the state.
 template <class Notice> void SystemEvents::waiting(std::string_view what, std::string_view name, const Notice& notice) {
@@ -25,6 +38,9 @@ void SystemEvents::queue(const decide::queue::NoticeQueue& notice) { waiting("qu
 
 void SystemEvents::link(const decide::queue::NoticeLink& notice) {
     const bool ready = notice.health == decide::queue::Health::ready;
+    if (notice.changed || ready)
+        changed(ready ? "link.recovered" : "link.failed", notice.link, {},
+                notice.reason != nullptr ? std::string_view(notice.reason->text) : std::string_view());
     journal_.add(ready ? EventType::link_recovered : EventType::link_failed, [&](JsonObject& event) {
         event.text("link", notice.link);
         if (ready) return;
@@ -37,11 +53,13 @@ void SystemEvents::link(const decide::queue::NoticeLink& notice) {
 }
 
 void SystemEvents::link(const decide::queue::LinkState& state) {
+    changed(state.down ? "link.down" : "link.up", state.link);
     journal_.add(state.down ? EventType::link_down : EventType::link_up,
                  [&](JsonObject& event) { event.text("link", state.link); });
 }
 
 void SystemEvents::routes_reset(const decide::queue::NoticeReset& notice) {
+    changed("routes.reset", {});
     journal_.add(EventType::routes_reset, [&](JsonObject& event) {
         event.number_even_if_zero("queues", notice.queues);
         event.number_even_if_zero("moved", notice.moved);
@@ -50,6 +68,8 @@ void SystemEvents::routes_reset(const decide::queue::NoticeReset& notice) {
 
 void SystemEvents::pause(Change change, std::string_view scope, std::string_view name, std::string_view who,
                          std::string_view why) {
+    changed(change == Change::set ? "pause.set" : "pause.cleared",
+            name.empty() ? std::string(scope) : fmt::format("{} {}", scope, name), who, why);
     journal_.add(change == Change::set ? EventType::pause_set : EventType::pause_cleared, [&](JsonObject& event) {
         event.text("scope", scope);
         event.text("name", name);
@@ -59,6 +79,8 @@ void SystemEvents::pause(Change change, std::string_view scope, std::string_view
 }
 
 void SystemEvents::suppression(Change change, std::span<const decide::Suppression> entries) {
+    if (!entries.empty())
+        changed(change == Change::set ? "suppression.added" : "suppression.removed", {}, {}, {}, entries.size());
     for (const auto& each : entries)
         journal_.add(change == Change::set ? EventType::suppression_added : EventType::suppression_removed,
                      [&](JsonObject& event) {
@@ -73,6 +95,7 @@ void SystemEvents::suppression(Change change, std::span<const decide::Suppressio
 }
 
 void SystemEvents::reloaded() {
+    changed("config.reloaded", {});
     journal_.add(EventType::config_reloaded, [](JsonObject&) {});
 }
 

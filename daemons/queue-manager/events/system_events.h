@@ -3,7 +3,9 @@
 #pragma once
 #include "daemons/decide/message/suppression.h"
 #include "daemons/decide/queue/actions.h"
+#include "daemons/queue-manager/events/recent_changes.h"
 #include "daemons/queue-manager/journal/journal.h"
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -11,7 +13,8 @@ namespace queue_manager {
 
 class SystemEvents {
 public:
-    explicit SystemEvents(Journal& journal) : journal_(journal) {} // outlives it
+    // Both outlive it.
+    SystemEvents(Journal& journal, RecentChanges& recent) : journal_(journal), recent_(recent) {}
     SystemEvents(const SystemEvents&) = delete;
 
     void link(const decide::queue::NoticeLink& notice);
@@ -27,7 +30,11 @@ public:
 private:
     template <class Notice> void waiting(std::string_view what, std::string_view name, const Notice& notice);
 
+    void changed(std::string_view type, std::string_view name, std::string_view who = {}, std::string_view why = {},
+                 std::uint64_t count = 1);
+
     Journal& journal_;
+    RecentChanges& recent_; // has them, too
 };
 
 } // namespace queue_manager

@@ -17,10 +17,10 @@ namespace {
 bool is_for_http(std::string_view operation, bool content) {
     if (operation == op::content) return content;
     constexpr std::string_view all[] = {
-        op::status,   op::links,      op::link,         op::queues,  op::queue,   op::messages,   op::message,
-        op::explain,  op::pause,      op::resume,       op::force,   op::hold,    op::release,    op::remove,
-        op::expire,   op::restore,    op::reroute,      op::requeue, op::attempt, op::suppressed, op::suppressions,
-        op::suppress, op::unsuppress, op::reprioritise, op::schedule};
+        op::status,   op::links,      op::link,         op::queues,   op::queue,   op::messages,   op::message,
+        op::explain,  op::pause,      op::resume,       op::force,    op::hold,    op::release,    op::remove,
+        op::expire,   op::restore,    op::reroute,      op::requeue,  op::attempt, op::suppressed, op::suppressions,
+        op::suppress, op::unsuppress, op::reprioritise, op::schedule, op::recent};
     return std::ranges::find(all, operation) != std::end(all);
 }
 
@@ -38,6 +38,7 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
                   .suppressions = deps.suppressions,
                   .pauses = deps.pauses,
                   .resting = deps.resting,
+                  .recent = deps.recent,
                   .route_query = deps.route_query,
                   .status = deps.status},
                  replies_),
@@ -85,10 +86,16 @@ bool Control::look(const Request& request, const nlohmann::json& body, std::stri
     using View = QueueInspector::View;
     if (operation == op::status)
         inspector_.send_status(request);
-    else if (operation == op::links || operation == op::link)
-        inspector_.send_links(request, operation == op::link ? text_field(body, "link") : "");
-    else if (operation == op::queues || operation == op::queue)
-        inspector_.send_queues(request, operation == op::queue ? text_field(body, "queue") : "");
+    else if (operation == op::recent)
+        inspector_.send_recent(request);
+    else if (operation == op::links)
+        inspector_.send_links(request, body);
+    else if (operation == op::link)
+        inspector_.send_link(request, body);
+    else if (operation == op::queues)
+        inspector_.send_queues(request, body);
+    else if (operation == op::queue)
+        inspector_.send_queue(request, text_field(body, "queue"));
     else if (operation == op::messages)
         lister_.send(request, body);
     else if (operation == op::explain && body.contains("address"))

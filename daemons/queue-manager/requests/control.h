@@ -39,6 +39,7 @@ public:
         RouteQuery& route_query;
         DeliveryProbes& probes;
         const decide::SourceBackoff& resting; // source addresses
+        RecentChanges& recent;
         std::function<QueueStatus()> status;
         std::function<bool()> http_content; // http.content
     };

@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/requests/message_lister.h"
 #include "daemons/common/proto/control.h"
+#include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
 #include <optional>
@@ -48,17 +49,29 @@ void MessageLister::send(const Request& request, const nlohmann::json& body) con
                                    fmt::format("there is no message \"{}\" after which the list could continue", last),
                                    code::unknown);
     }
-    if (body.value("count", false)) return count(request, walk);
+    if (body.value("count", false)) {
+        if (walk->named || body.contains("filter")) return count(request, walk);
+        replies_.send(request, {{"count", engine_.counts().messages}});
+        return replies_.finish(request);
+    }
     walk->read_files = walk->read_headers = true;
     const auto limit = body.value("limit", std::uint64_t{0});
-    walk->take = [this, request, limit, sent = std::uint64_t{0}](const std::shared_ptr<MessageWalk>& self,
-                                                                 std::vector<SelectedMessage> selected) mutable {
+    if (limit != 0) walk->batch = std::min<std::uint64_t>(walk->batch, limit);
+    if (const auto effort = body.value("effort", std::int64_t{0}); effort > 0) walk->effort_left = effort;
+    const RecipientPart shown{.from = 0, .limit = body.value("recipients", RecipientPart::everyone)};
+    walk->take = [this, request, limit, shown, sent = std::uint64_t{0}](const std::shared_ptr<MessageWalk>& self,
+                                                                        std::vector<SelectedMessage> selected) mutable {
         for (const auto& each : selected) {
             if (limit != 0 && sent == limit) break;
             ++sent;
-            if (!replies_.send(request, json_of(each.info, *each.state, each.header, Detail::line))) return; // hung up
+            const auto chosen = choose(*each.state, Recipients::unfinished, shown);
+            if (!replies_.send(request, json_of(each.info, *each.state, each.header, chosen, Detail::line)))
+                return; // hung up
         }
-        if (self->over || (limit != 0 && sent == limit)) return replies_.finish(request);
+        const bool enough = limit != 0 && sent == limit;
+        if (self->over && !enough && self->ended_after)
+            replies_.send(request, {{"continue_after", self->ended_after->text()}});
+        if (self->over || enough) return replies_.finish(request);
         replies_.when_writable(request, [this, self] { selection_.step(self); });
     };
     selection_.step(walk);

@@ -11,8 +11,8 @@ namespace code = proto::control::code;
 
 namespace {
 
-constexpr std::size_t batch = 128;        // messages read at a time
-constexpr std::size_t looked_at = 2'000;  // of which the queue itself shows that they do not match
+constexpr std::size_t looked_at = 2'000; // deliveries of messages that the queue itself knows, at a time
+constexpr std::int64_t effort_of_file = 10;
 constexpr std::size_t ranked_at = 20'000; // sorted at a time
 
 // The list of words under `key`; nullopt: something else is there.
@@ -25,6 +25,20 @@ std::optional<std::vector<std::string>> words_under(const nlohmann::json& body, 
         if (!word.is_string()) return {};
         out.push_back(word.get<std::string>());
     }
+    return out;
+}
+
+// The message that an id= word names, if there is one such word, without wildcards: no other ones are visited then.
+std::optional<std::vector<spool::QueueId>> named_in(const std::vector<std::string>& filter) {
+    constexpr std::string_view key = "id=";
+    std::vector<spool::QueueId> out;
+    for (const auto& word : filter) {
+        if (!word.starts_with(key)) continue;
+        const auto id = spool::QueueId::parse(std::string_view(word).substr(key.size()));
+        if (!id) return {};
+        out.push_back(*id);
+    }
+    if (out.size() != 1) return {}; // several are listed in the order that was asked for
     return out;
 }
 
@@ -46,12 +60,17 @@ std::shared_ptr<MessageWalk> MessageSelection::select(const Request& request, co
     }
     auto walk = std::make_shared<MessageWalk>();
     walk->filter = *std::move(parsed);
+    if (auto named = named_in(*filter)) {
+        walk->named = true;
+        walk->ids = *std::move(named);
+    }
     return walk;
 }
 
 std::shared_ptr<MessageWalk> MessageSelection::select_ids(const Request& request,
                                                           const std::vector<std::string>& words) const {
     auto walk = std::make_shared<MessageWalk>();
+    walk->named = true;
     std::string unknown;
     for (const auto& word : words) {
         const auto id = spool::QueueId::parse(word);
@@ -72,7 +91,7 @@ std::shared_ptr<MessageWalk> MessageSelection::select_ids(const Request& request
 std::vector<SelectedMessage> MessageSelection::next_named(MessageWalk& walk) const {
     const auto now = common::Loop::now();
     std::vector<SelectedMessage> selected;
-    while (walk.at < walk.ids.size() && selected.size() < batch)
+    while (walk.at < walk.ids.size() && selected.size() < walk.batch)
         if (auto info = deps_.engine.message(walk.ids[walk.at++], now)) {
             deps_.pauses.set_reasons(*info);
             selected.push_back({*std::move(info), {}, walk.read_files});
@@ -84,7 +103,7 @@ std::vector<SelectedMessage> MessageSelection::next_named(MessageWalk& walk) con
 std::vector<SelectedMessage> MessageSelection::next_filtered(MessageWalk& walk) const {
     const auto now = common::Loop::now();
     std::vector<SelectedMessage> selected;
-    for (std::size_t looked = 0; looked < looked_at && selected.size() < batch && !walk.over; ++looked) {
+    for (std::size_t looked = 0; looked < looked_at && selected.size() < walk.batch && !walk.over; ++looked) {
         if (walk.looked == walk.ranks.size()) {
             walk.ranks = deps_.engine.ranked(walk.order, walk.behind, ranked_at);
             walk.looked = 0;
@@ -94,10 +113,17 @@ std::vector<SelectedMessage> MessageSelection::next_filtered(MessageWalk& walk) 
         }
         auto info = deps_.engine.message(spool::QueueId{walk.ranks[walk.looked++].id}, now);
         if (!info) continue; // it has just gone
+        looked += info->deliveries.size();
         deps_.pauses.set_reasons(*info);
         const auto facts = facts_of(*info, nullptr, now.wall);
-        if (!walk.filter.ruled_out(facts))
-            selected.push_back({*std::move(info), {}, walk.read_files || walk.filter.needs_file(facts)});
+        const bool candidate = !walk.filter.ruled_out(facts);
+        const bool read = candidate && (walk.read_files || walk.filter.needs_file(facts));
+        walk.effort_left -= read ? effort_of_file : 1;
+        if (walk.effort_left <= 0) {
+            walk.over = true;
+            walk.ended_after = info->id;
+        }
+        if (candidate) selected.push_back({*std::move(info), {}, read});
     }
     return selected;
 }
@@ -113,18 +139,19 @@ void MessageSelection::read(SelectedMessage& each, bool headers) const {
     if (const auto header = reader->read_header(longest_header)) each.header = facts_of(*header);
 }
 
+// On a thread: there may be many recipients.
+void MessageSelection::look_at(SelectedMessage& each, const MessageWalk& walk, smtp::WallTime now) const {
+    read(each, walk.read_headers || walk.filter.needs_header());
+    if (each.read && !each.state) return;
+    each.matches = walk.filter.matches(facts_of(each.info, each.state ? &*each.state : nullptr, now, each.header));
+}
+
 void MessageSelection::step(const std::shared_ptr<MessageWalk>& walk) const {
-    auto selected = walk->ids.empty() ? next_filtered(*walk) : next_named(*walk);
-    const bool headers = walk->read_headers || walk->filter.needs_header();
-    deps_.pool.post([this, walk, headers, selected = std::move(selected)]() mutable {
-        for (auto& each : selected) read(each, headers);
+    auto selected = walk->named ? next_named(*walk) : next_filtered(*walk);
+    deps_.pool.post([this, walk, now = common::Loop::now().wall, selected = std::move(selected)]() mutable {
+        for (auto& each : selected) look_at(each, *walk, now);
+        std::erase_if(selected, [](const SelectedMessage& each) { return !each.matches; });
         deps_.pool.complete([this, walk, selected = std::move(selected)]() mutable {
-            const auto wall = common::Loop::now().wall;
-            std::erase_if(selected, [&](const SelectedMessage& each) {
-                if (each.read && !each.state) return true;
-                return !walk->filter.matches(
-                    facts_of(each.info, each.state ? &*each.state : nullptr, wall, each.header));
-            });
             if (selected.empty() && !walk->over) return step(walk);
             walk->take(walk, std::move(selected));
         });

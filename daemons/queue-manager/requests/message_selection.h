@@ -11,6 +11,7 @@
 #include "libspool/message/message_state.h"
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -25,18 +26,25 @@ struct SelectedMessage {
     std::optional<spool::MessageState> state;
     bool read = false;       // the file was asked for
     HeaderFacts header = {}; // where it was asked for, too
+    bool matches = false;
 };
 
 // A walk over the messages of a selection.
 struct MessageWalk {
-    std::vector<spool::QueueId> ids; // named ones; empty: by filter
+    bool named = false; // only these messages:
+    std::vector<spool::QueueId> ids;
     std::size_t at = 0;
+    std::size_t batch = 128; // messages read at a time
     decide::queue::Filter filter;
     decide::queue::Order order = decide::queue::Order::oldest;
     std::vector<decide::queue::Rank> ranks;    // the next of all messages, in that order; looked through up to
     std::size_t looked = 0;                    // … this one
     std::optional<decide::queue::Rank> behind; // the last of them, or of what was listed before
     bool read_files = false, read_headers = false, over = false;
+    // What it may still cost: 1 for a message that is visited, 10 for one that is read. Nothing is left: it is over,
+    // and others could follow this message.
+    std::int64_t effort_left = std::numeric_limits<std::int64_t>::max();
+    std::optional<spool::QueueId> ended_after;
     // Calls step() again when it is through with these; none left and over: the end.
     std::function<void(const std::shared_ptr<MessageWalk>&, std::vector<SelectedMessage>)> take;
 };
@@ -63,6 +71,7 @@ private:
     std::vector<SelectedMessage> next_named(MessageWalk& walk) const;
     std::vector<SelectedMessage> next_filtered(MessageWalk& walk) const;
     void read(SelectedMessage& each, bool headers) const;
+    void look_at(SelectedMessage& each, const MessageWalk& walk, smtp::WallTime now) const;
 
     Dependencies deps_;
     Replies replies_;

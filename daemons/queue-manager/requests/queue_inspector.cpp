@@ -5,6 +5,7 @@
 #include "daemons/common/runtime/loop.h"
 #include "daemons/queue-manager/control/configured_names.h"
 #include "daemons/queue-manager/control/control_json.h"
+#include "daemons/queue-manager/control/explanation_json.h"
 #include "daemons/queue-manager/control/reload_effects.h"
 #include "libsmtp/message/address.h"
 #include "libspool/message/message_reader.h"
@@ -19,6 +20,7 @@ namespace queue_manager {
 
 namespace code = proto::control::code;
 using decide::queue::Ages;
+using decide::queue::BusiestFirst;
 using nlohmann::json;
 
 namespace {
@@ -61,6 +63,24 @@ json sums_of(std::span<const decide::queue::LinkInfo> links) {
 
 void QueueInspector::send_status(const Request& request) const {
     replies_.send(request, status());
+    replies_.finish(request);
+}
+
+void QueueInspector::send_recent(const Request& request) const {
+    const auto now = common::Loop::now().wall;
+    const auto status = deps_.status();
+    json changes = json::array();
+    for (const auto& each : deps_.recent.list(now))
+        changes.push_back({{"time", seconds_of(each.time)},
+                           {"type", each.type},
+                           {"name", each.name},
+                           {"who", each.who},
+                           {"why", each.why},
+                           {"count", each.count}});
+    replies_.send(request, {{"changes", std::move(changes)},
+                            {"left_out", deps_.recent.left_out()},
+                            {"in", status.in_by_minute},
+                            {"out", status.out_by_minute}});
     replies_.finish(request);
 }
 
@@ -151,39 +171,58 @@ json QueueInspector::line_of(const decide::queue::QueueInfo& queue) const {
     return line;
 }
 
-void QueueInspector::send_links(const Request& request, const std::string& name) const {
-    bool known = name.empty();
-    for (const auto& link : deps_.engine.links(common::Loop::now(), Ages::yes)) {
-        if (!name.empty() && link.name != name) continue;
-        known = true;
-        auto line = line_of(link);
-        if (!name.empty()) line["history"] = json_of(deps_.engine.failures_of(name), {});
-        replies_.send(request, line);
-    }
-    if (!known)
+// "limit" (none: all) and "after": {"deliveries", and the name under `name`}.
+std::optional<BusiestFirst> QueueInspector::part_in(const json& body, const char* name) {
+    const auto limit = body.value("limit", std::size_t{0});
+    if (limit == 0) return {};
+    BusiestFirst part{.at_most = limit, .behind = {}};
+    if (const auto after = body.find("after"); after != body.end())
+        part.behind = {.deliveries = after->value("deliveries", std::uint32_t{0}), .name = text_field(*after, name)};
+    return part;
+}
+
+void QueueInspector::send_links(const Request& request, const json& body) const {
+    const auto part = part_in(body, "link");
+    const auto now = common::Loop::now();
+    for (const auto& link : part ? deps_.engine.links(now, Ages::yes, *part) : deps_.engine.links(now, Ages::yes))
+        replies_.send(request, line_of(link));
+    replies_.finish(request);
+}
+
+void QueueInspector::send_link(const Request& request, const json& body) const {
+    const auto name = text_field(body, "link");
+    const auto now = common::Loop::now();
+    const auto link = deps_.engine.link(name, now);
+    if (!link)
         return replies_.refuse(
             request,
             fmt::format("there is no link \"{}\": no mail uses it; \"postrider link list\" shows the links", name),
             code::unknown);
-    if (!name.empty())
-        for (const auto& queue : deps_.engine.queues(common::Loop::now(), Ages::yes))
-            if (queue.link == name) replies_.send(request, line_of(queue));
+    auto line = line_of(*link);
+    line["history"] = json_of(deps_.engine.failures_of(name), {});
+    replies_.send(request, line);
+    const auto part = part_in(body, "queue").value_or(BusiestFirst{.at_most = SIZE_MAX, .behind = {}});
+    for (const auto& queue : deps_.engine.queues(name, now, part)) replies_.send(request, line_of(queue));
     replies_.finish(request);
 }
 
-void QueueInspector::send_queues(const Request& request, const std::string& name) const {
-    bool known = name.empty();
-    for (const auto& queue : deps_.engine.queues(common::Loop::now(), Ages::yes)) {
-        if (!name.empty() && queue.name != name) continue;
-        known = true;
+void QueueInspector::send_queues(const Request& request, const json& body) const {
+    const auto part = part_in(body, "queue");
+    const auto now = common::Loop::now();
+    for (const auto& queue : part ? deps_.engine.queues("", now, *part) : deps_.engine.queues(now, Ages::yes))
         replies_.send(request, line_of(queue));
-    }
-    if (!known)
+    replies_.finish(request);
+}
+
+void QueueInspector::send_queue(const Request& request, const std::string& name) const {
+    const auto queue = deps_.engine.queue(name, common::Loop::now());
+    if (!queue)
         return replies_.refuse(request,
                                fmt::format("there is no queue \"{}\": no mail is queued for that domain; \"postrider "
                                            "queue list\" shows the queues",
                                            name),
                                code::unknown);
+    replies_.send(request, line_of(*queue));
     replies_.finish(request);
 }
 
@@ -191,6 +230,7 @@ void QueueInspector::send_queues(const Request& request, const std::string& name
 
 struct QueueInspector::FileContents {
     std::optional<spool::MessageState> state; // nothing: `error`
+    ChosenRecipients chosen;
     HeaderFacts header;
     std::string error;
 };
@@ -201,7 +241,7 @@ void QueueInspector::send_message(const Request& request, const json& body, View
     if (!id)
         return replies_.refuse(request, fmt::format("\"{}\" is not a queue id such as 0C5D183A07F310", name),
                                code::bad_request);
-    const auto info = deps_.engine.message(*id, common::Loop::now());
+    const auto info = deps_.engine.message(*id, common::Loop::now(), no_recipient);
     if (!info) {
         const bool loading = deps_.status().loading;
         return replies_.refuse(
@@ -209,11 +249,13 @@ void QueueInspector::send_message(const Request& request, const json& body, View
             fmt::format("there is no message \"{}\"{}", name, loading ? " yet: the spool is still being read" : ""),
             loading ? code::loading : code::unknown);
     }
-    deps_.pool.post([this, request, id = *id, location = info->location, view] {
+    deps_.pool.post([this, request, id = *id, location = info->location, view, part = recipient_part(body)] {
         auto reader = spool::MessageReader::open(deps_.pool.disk(), id, location, spool::ReadLock::none);
         FileContents file;
         if (reader) {
             file.state = reader->state();
+            file.chosen =
+                choose(*file.state, view == View::explanation ? Recipients::unfinished : Recipients::all, part);
             const auto header =
                 view == View::explanation ? spool::ReadResult<std::string>() : reader->read_header(longest_header);
             if (header) file.header = facts_of(*header);
@@ -225,13 +267,15 @@ void QueueInspector::send_message(const Request& request, const json& body, View
 }
 
 void QueueInspector::send_read(const Request& request, spool::QueueId id, View view, const FileContents& file) const {
-    auto now = deps_.engine.message(id, common::Loop::now());
+    const auto range = range_of(file.chosen);
+    auto now = deps_.engine.message(id, common::Loop::now(), range);
     if (now) deps_.pauses.set_reasons(*now);
     if (!file.state) return replies_.refuse(request, fmt::format("{}: {}", id.text(), file.error), code::failed);
     if (!now) return replies_.refuse(request, fmt::format("{} has just left the queue", id.text()), code::unknown);
     const auto user = agent_user(*deps_.config);
     if (view == View::explanation) {
-        for (auto& line : explained(id, deps_.engine.explain(id), *file.state, deps_.pauses.all(), user)) {
+        for (auto& line :
+             explained(id, deps_.engine.explain(id, range), *file.state, file.chosen, deps_.pauses.all(), user)) {
             line["lane"] = word_of(now->lane);
             line["lane_chosen_by"] = lane_chosen_by(*file.state);
             line["pool"] = file.state->envelope.pool;
@@ -240,7 +284,7 @@ void QueueInspector::send_read(const Request& request, spool::QueueId id, View v
             replies_.send(request, line);
         }
     } else {
-        auto line = json_of(*now, *file.state, file.header, Detail::everything, user);
+        auto line = json_of(*now, *file.state, file.header, file.chosen, Detail::everything, user);
         for (auto& recipient : line["recipients"])
             recipient["link_failures"] =
                 json_of(deps_.engine.failures_of(recipient["link"].get<std::string>()), now->arrival);

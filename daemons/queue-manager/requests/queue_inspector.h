@@ -7,12 +7,14 @@
 #include "daemons/queue-manager/control/pauses_in_force.h"
 #include "daemons/queue-manager/control/queue_status.h"
 #include "daemons/queue-manager/engine_driver/current_config.h"
+#include "daemons/queue-manager/events/recent_changes.h"
 #include "daemons/queue-manager/probe/route_query.h"
 #include "daemons/queue-manager/requests/replies.h"
 #include "daemons/queue-manager/spool/suppressions.h"
 #include "libspool/disk/commit_pool.h"
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 namespace queue_manager {
@@ -26,6 +28,7 @@ public:
         const Suppressions& suppressions;
         const PausesInForce& pauses;
         const decide::SourceBackoff& resting; // source addresses
+        RecentChanges& recent;
         RouteQuery& route_query;
         std::function<QueueStatus()> status;
     };
@@ -33,14 +36,18 @@ public:
     QueueInspector(const QueueInspector&) = delete;
 
     void send_status(const Request& request) const;
-    void send_links(const Request& request, const std::string& name) const;  // name "": all
-    void send_queues(const Request& request, const std::string& name) const; // name "": all
+    void send_recent(const Request& request) const;
+    void send_links(const Request& request, const nlohmann::json& body) const;
+    void send_link(const Request& request, const nlohmann::json& body) const;
+    void send_queues(const Request& request, const nlohmann::json& body) const;
+    void send_queue(const Request& request, const std::string& name) const;
     enum class View : std::uint8_t { message, explanation };
     void send_message(const Request& request, const nlohmann::json& body, View view) const;
     void send_routes(const Request& request, const std::string& address) const;
     void send_reload_effects(const Request& request, const nlohmann::json& body) const;
 
 private:
+    static std::optional<decide::queue::BusiestFirst> part_in(const nlohmann::json& body, const char* name);
     nlohmann::json status() const;
     nlohmann::json links_with_mail() const;
     nlohmann::json line_of(const decide::queue::LinkInfo& link) const;

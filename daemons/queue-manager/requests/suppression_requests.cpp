@@ -35,6 +35,12 @@ json entry_json(const Suppression& entry) {
             {"expires", seconds_of(entry.expires)}};
 }
 
+// The entry of that name need not exist.
+std::string key_of(const json& name) {
+    return decide::suppression_key(name.value("recipient", ""),
+                                   {name.value("sender", ""), name.value("pool", ""), name.value("lane", "")});
+}
+
 std::string one_line(const json& from, const char* key) {
     return smtp::printable(from.value(key, ""), common::SuppressionList::longest_text);
 }
@@ -136,6 +142,7 @@ void SuppressionRequests::walk(const Request& request, const json& body, Purpose
         words = body.value("filter", words);
         walk->limit = body.value("limit", std::uint64_t{0});
         walk->dry_run = body.value("dry_run", false);
+        if (const auto after = body.find("after"); after != body.end()) walk->after = key_of(*after);
     } catch (const json::exception&) {
         return replies_.refuse(request, "a field of the request has the wrong type", code::bad_request);
     }

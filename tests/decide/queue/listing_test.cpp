@@ -278,3 +278,63 @@ TEST_CASE("messages in order, and the list goes on behind any of them") {
     CHECK(b.engine.ranked(Order::oldest, third, 1).front().id == ids[3]);
     CHECK_FALSE(b.engine.rank(spool::QueueId{1}, Order::oldest));
 }
+
+TEST_CASE("a message's listing and explanation leave out the deliveries of other recipients than those asked for") {
+    Bench b;
+    b.connects = false;
+    const auto id = b.send({"a.example", "b.example", "c.example", "d.example"});
+    const auto queues = [&](const RecipientRange& range) {
+        std::vector<std::string> out;
+        for (const auto& each : b.engine.explain(id, range)) out.push_back(each.queue);
+        std::ranges::sort(out);
+        return out;
+    };
+    using Names = std::vector<std::string>;
+    CHECK(queues({}).size() == 4);
+    CHECK(queues({.first = 1, .last = 2}) == Names{"b.example", "c.example"});
+    CHECK(queues({.first = 9, .last = 10}) == Names{});
+    CHECK(queues({.first = 1, .last = 0}) == Names{});
+    const auto info = b.engine.message(id, b.now(), {.first = 2, .last = 2});
+    REQUIRE(info);
+    REQUIRE(info->deliveries.size() == 2); // the first, whose state is the message's
+    CHECK(info->deliveries[0].queue == b.engine.message(id, b.now())->deliveries[0].queue);
+    CHECK(info->deliveries[1].queue == "c.example");
+}
+
+TEST_CASE("links and queues in parts: those with the most mail first, then by name") {
+    Bench b;
+    b.connects = false;
+    for (int n = 0; n < 9; ++n) b.send({"busy.example"});
+    for (const char* name : {"c.example", "a.example", "d.example", "b.example"}) b.send({name});
+    const auto check = [&](auto list, auto name) {
+        std::vector<std::string> names;
+        BusiestFirst part{.at_most = 2, .behind = {}};
+        for (;;) {
+            const auto some = list(part);
+            if (some.empty()) break;
+            CHECK(some.size() <= 2);
+            for (const auto& each : some) names.push_back(name(each));
+            part.behind = {some.back().deliveries, names.back()};
+            REQUIRE(names.size() < 10);
+        }
+        CHECK(names == std::vector<std::string>{"busy.example", "a.example", "b.example", "c.example", "d.example"});
+    };
+    const auto name_of_queue = [](const QueueInfo& each) { return each.name; };
+    check([&](const BusiestFirst& part) { return b.engine.queues("", b.now(), part); }, name_of_queue);
+    check([&](const BusiestFirst& part) { return b.engine.links(b.now(), Ages::yes, part); },
+          [&](const LinkInfo& each) { return each.name; });
+    const auto whole = b.engine.links(b.now(), Ages::yes);
+    for (const auto& each : whole) {
+        const auto one = b.engine.link(each.name, b.now());
+        REQUIRE(one);
+        CHECK(one->deliveries == each.deliveries);
+        CHECK(one->oldest == each.oldest);
+        const auto queues = b.engine.queues(each.name, b.now(), {.at_most = 9, .behind = {}});
+        REQUIRE(queues.size() == 1);
+        CHECK(queues[0].oldest == each.oldest);
+        CHECK(b.engine.queue(queues[0].name, b.now())->deliveries == each.deliveries);
+    }
+    CHECK_FALSE(b.engine.link("other.example", b.now()));
+    CHECK_FALSE(b.engine.queue("", b.now()));
+    CHECK(b.engine.queues("other.example", b.now(), {.at_most = 9, .behind = {}}).empty());
+}

@@ -190,6 +190,14 @@ TEST_CASE("explain: each gate, the only one that blocks") {
         CHECK(closed(b, behind) == Gates{Gate::turn});
         CHECK(gate(b, behind, Gate::turn).text.starts_with("1 from the same submitter are before it"));
     }
+    SUBCASE("turn: as many deliveries before it are counted as an answer may take") {
+        s.drain_target = 1h;
+        s.batch = 1;
+        Bench b(s);
+        for (int i = 0; i < 100'010; ++i) b.send({"x.example"});
+        CHECK(
+            gate(b, spool::QueueId{b.last_id}, Gate::turn).text.starts_with("at least 100000 from the same submitter"));
+    }
     SUBCASE("turn: a suspect waits for an agent to itself") {
         Bench b;
         const auto id = b.send({"x.example"});

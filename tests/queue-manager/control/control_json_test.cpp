@@ -1,6 +1,7 @@
 // What operators are told: where each closed gate comes from, and the tries of a link.
 #include "daemons/decide/queue/filter.h"
 #include "daemons/queue-manager/control/control_json.h"
+#include "daemons/queue-manager/control/explanation_json.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +26,8 @@ nlohmann::json said(GateInfo gate, const spool::MessageState& message = state(),
     Explanation explanation;
     explanation.gates = {{.gate = Gate::schedule}, gate};
     const auto lines =
-        queue_manager::explained(*spool::QueueId::parse("0123456789ABCD"), {explanation}, message, pauses);
+        queue_manager::explained(*spool::QueueId::parse("0123456789ABCD"), {explanation}, message,
+                                 queue_manager::choose(message, queue_manager::Recipients::unfinished, {}), pauses);
     REQUIRE(lines.size() == 1);
     return lines[0]["gates"][1];
 }

@@ -105,7 +105,8 @@ TEST_CASE("while the journal has enough to write, events of clients are only cou
 
 TEST_CASE("mail that waits has an event for each change of its link's or queue's state, and no other") {
     DoorBench b;
-    SystemEvents events(b.journal);
+    RecentChanges recent(smtp::WallTime{});
+    SystemEvents events(b.journal, recent);
     using decide::queue::Health;
     const smtp::RemoteReply why{.status = "4.4.1", .text = "Connection refused", .stage = smtp::Stage::connect};
     const auto queue = [&](Health health, std::uint32_t failures, bool changed = true) {

@@ -85,6 +85,48 @@ const scenarios = {
         return { first, skipped, ...await lookOf(page) };
     },
 
+    // Of two messages, one is removed by the keyboard from its page, the other by the mouse with all that a search finds.
+    async dialogs(page) {
+        await logIn(page);
+        const dialog = page.getByRole("dialog");
+        await page.goto(`${options.origin}/messages/${options.ids[0]}`);
+        await tabTo(page, "Remove");
+        await page.keyboard.press("Enter");
+        await dialog.waitFor();
+        const heading = await dialog.getByRole("heading").first().innerText();
+        const first = (await focusOf(page)).text;
+        await page.keyboard.press("Escape");
+        await dialog.waitFor({ state: "detached" });
+        const back = (await focusOf(page)).text, path = await page.evaluate(() => location.pathname);
+        await page.keyboard.press("Enter");
+        await dialog.waitFor();
+        const shown = await lookOf(page);
+        await page.keyboard.type("by dialog");
+        await page.keyboard.press("Enter");
+        await page.getByRole("heading", { name: "Messages", level: 1 }).waitFor();
+        await page.goto(`${options.origin}/messages?q=all`);
+        await page.getByLabel("With all of these in the queue").selectOption("remove");
+        await page.getByRole("button", { name: "Preview" }).click();
+        await dialog.getByText("1 message").first().waitFor();
+        await dialog.getByRole("button", { name: "Cancel" }).click();
+        await dialog.waitFor({ state: "detached" });
+        const kept = await page.evaluate(() => location.pathname + location.search);
+        await page.getByRole("button", { name: "Preview" }).click();
+        await dialog.getByLabel("Why").fill("all of them");
+        await dialog.getByRole("button", { name: "Remove" }).click();
+        await page.getByRole("heading", { name: "Remove: done", level: 1 }).waitFor();
+        return { dialog: { heading, first, back, path, kept }, ...shown };
+    },
+
+    async pictures(page) {
+        await logIn(page);
+        for (const [picture, path] of Object.entries(options.paths)) {
+            await page.goto(options.origin + path);
+            await page.screenshot({ path: join(options.pictures, `${picture}.png`) });
+        }
+        return {};
+    },
+
     // Prints a line when it is ready for the message.
     async live(page, context) {
         await logIn(page);
@@ -133,7 +175,7 @@ const browser = await chromium.launch({
 });
 try {
     const context = await browser.newContext({
-        viewport: { width: options.width ?? 1280, height: 800 },
+        viewport: { width: options.width ?? 1280, height: options.height ?? 800 },
         colorScheme: options.dark ? "dark" : "light",
         javaScriptEnabled: options.script ?? true,
     });

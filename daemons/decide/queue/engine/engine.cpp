@@ -166,18 +166,30 @@ void Engine::timer(smtp::Now now, Actions& out) {
 std::optional<smtp::Monotonic> Engine::next_timer() const { return parts_->next_timer(); }
 
 Counts Engine::counts() const { return inspection::counts(parts_->view()); }
-std::optional<MessageInfo> Engine::message(spool::QueueId id, smtp::Now) const {
-    return inspection::message(parts_->view(), id);
+std::optional<MessageInfo> Engine::message(spool::QueueId id, smtp::Now, const RecipientRange& range) const {
+    return inspection::message(parts_->view(), id, range);
 }
 std::optional<MessageInfo> Engine::next_message(std::uint32_t& cursor, smtp::Now) const {
     return inspection::next_message(parts_->view(), cursor);
 }
 std::vector<LinkInfo> Engine::links(smtp::Now, Ages ages) const { return inspection::links(parts_->view(), ages); }
+std::vector<LinkInfo> Engine::links(smtp::Now, Ages ages, const BusiestFirst& part) const {
+    return inspection::links(parts_->view(), ages, part);
+}
+std::optional<LinkInfo> Engine::link(std::string_view name, smtp::Now) const {
+    return inspection::link(parts_->view(), name);
+}
 std::vector<LinkFailure> Engine::failures_of(std::string_view link) const {
     return inspection::failures_of(parts_->view(), link);
 }
 bool Engine::knows(Scope scope, std::string_view name) const { return parts_->queues.knows(scope, name); }
 std::vector<QueueInfo> Engine::queues(smtp::Now, Ages ages) const { return inspection::queues(parts_->view(), ages); }
+std::vector<QueueInfo> Engine::queues(std::string_view link, smtp::Now, const BusiestFirst& part) const {
+    return inspection::queues(parts_->view(), link, part);
+}
+std::optional<QueueInfo> Engine::queue(std::string_view name, smtp::Now) const {
+    return inspection::queue(parts_->view(), name);
+}
 std::optional<MessageInfo> Engine::oldest(smtp::Now) const { return inspection::oldest(parts_->view()); }
 std::vector<MessageInfo> Engine::due_next(std::size_t at_most, smtp::Now) const {
     return inspection::due_next(parts_->view(), at_most);
@@ -195,7 +207,9 @@ std::optional<Engine::FlightFacts> Engine::in_flight(DeliveryId id) const {
 std::optional<Rank> Engine::rank(spool::QueueId id, Order order) const {
     return inspection::rank(parts_->view(), id, order);
 }
-std::vector<Explanation> Engine::explain(spool::QueueId id) const { return inspection::explain(parts_->view(), id); }
+std::vector<Explanation> Engine::explain(spool::QueueId id, const RecipientRange& range) const {
+    return inspection::explain(parts_->view(), id, range);
+}
 std::vector<Unrouted> Engine::unrouted(std::size_t at_most) const {
     return inspection::unrouted(parts_->view(), at_most);
 }

@@ -6,7 +6,8 @@
 namespace decide::queue::inspection {
 
 namespace {
-constexpr std::uint32_t counted_at_most = 100'000; // places in line
+// Places in line that are counted, for all deliveries of an answer together and for each of them.
+constexpr std::uint32_t counted_at_most = 100'000, counted_at_least = 100;
 
 std::string in_a_row(const HealthState& health) {
     return fmt::format("{} failure{}{}", health.failures, health.failures == 1 ? "" : "s in a row",
@@ -14,10 +15,9 @@ std::string in_a_row(const HealthState& health) {
 }
 
 // Places before it in its own flow: what its own submitter sent before it.
-std::uint32_t count_ahead(const View& view, Slot slot) {
+std::uint32_t count_ahead(const View& view, Slot slot, std::uint32_t at_most) {
     std::uint32_t count = 0;
-    for (Slot at = view.deliveries[slot].prev; at != none && count < counted_at_most; at = view.deliveries[at].prev)
-        ++count;
+    for (Slot at = view.deliveries[slot].prev; at != none && count < at_most; at = view.deliveries[at].prev) ++count;
     return count;
 }
 
@@ -36,7 +36,7 @@ std::string limit_key(const View& view, const Link& l) {
     return l.mx ? "queue.connections_mx" : "queue.connections_route";
 }
 
-Explanation explanation(const View& view, Slot slot) {
+Explanation explanation(const View& view, Slot slot, std::uint32_t counted) {
     const Delivery& d = view.deliveries[slot];
     const Message& m = view.messages[d.message];
     Explanation out;
@@ -157,9 +157,10 @@ Explanation explanation(const View& view, Slot slot) {
     auto& turn = gate(Gate::turn, !in_line && d.state != DeliveryState::isolated);
     if (d.state == DeliveryState::isolated)
         turn.text = "it was in flight when an agent crashed: it waits for its own agent";
+    const auto ahead = in_line ? count_ahead(view, slot, counted) : 0;
     if (in_line)
-        turn.text = fmt::format("{} from the same submitter are before it; {} are due in its queue{}",
-                                count_ahead(view, slot), q.lanes.count,
+        turn.text = fmt::format("{}{} from the same submitter are before it; {} are due in its queue{}",
+                                ahead == counted ? "at least " : "", ahead, q.lanes.count,
                                 d.problem ? "; it is a problem message, and only one delivery in " +
                                                 std::to_string(view.settings.problem_share) + " is for these"
                                           : "");
@@ -168,12 +169,17 @@ Explanation explanation(const View& view, Slot slot) {
 
 } // namespace
 
-std::vector<Explanation> explain(const View& view, spool::QueueId id) {
+std::vector<Explanation> explain(const View& view, spool::QueueId id, const RecipientRange& range) {
     std::vector<Explanation> out;
     const Slot message = view.messages.find(id);
     if (message == none) return out;
-    for (Slot each = view.messages[message].first; each != none; each = view.deliveries[each].next_of_message) {
-        auto whole = explanation(view, each);
+    std::vector<Slot> deliveries;
+    for (Slot each = view.messages[message].first; each != none; each = view.deliveries[each].next_of_message)
+        if (is_for(view, each, range)) deliveries.push_back(each);
+    const auto counted = std::max<std::uint32_t>(
+        counted_at_least, counted_at_most / static_cast<std::uint32_t>(std::max<std::size_t>(deliveries.size(), 1)));
+    for (const Slot each : deliveries) {
+        auto whole = explanation(view, each, counted);
         if (std::ranges::any_of(whole.gates, [](const GateInfo& g) {
                 return !g.open && (g.gate == Gate::hold || g.gate == Gate::pause);
             }))
@@ -190,7 +196,7 @@ std::vector<Explanation> explain(const View& view, spool::QueueId id) {
     if (const auto slot = view.messages[message].extras; slot != none) {
         const MessageExtras& extra = view.messages.extras[slot];
         for (const PendingReport& due : extra.reports) {
-            if (due.kind == ReportKind::delayed) continue;
+            if (due.kind == ReportKind::delayed || !range.contains(due.recipient.number)) continue;
             out.push_back({.recipients = {due.recipient.number}, .waiting = Waiting::report});
             GateInfo& gate = out.back().gates.emplace_back();
             gate = {.gate = Gate::report, .open = false, .text = report_wait_text(view, extra)};

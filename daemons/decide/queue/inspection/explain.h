@@ -6,6 +6,7 @@
 
 namespace decide::queue::inspection {
 
-std::vector<Explanation> explain(const View& view, spool::QueueId id); // one for each delivery of the message
+// One for each delivery of the message that has a recipient in `range`.
+std::vector<Explanation> explain(const View& view, spool::QueueId id, const RecipientRange& range);
 
 } // namespace decide::queue::inspection

@@ -14,17 +14,56 @@ struct Times {                 // of a queue's deliveries
     std::uint32_t problem = 0; // of them, problem messages
 };
 
-std::map<Slot, Times> times_by_queue(const View& view) {
-    std::map<Slot, Times> out;
+// Links or queues that a listing is about, by slot; nothing: all.
+using Chosen = std::optional<std::vector<bool>>;
+bool is_in(const Chosen& chosen, Slot slot) { return !chosen || (slot < chosen->size() && (*chosen)[slot]); }
+
+// Scans every delivery.
+std::vector<Times> times_by_queue(const View& view, const Chosen& queues) {
+    std::vector<Times> out(view.queues.top() + 1, Times{std::numeric_limits<std::int64_t>::max(), {}, 0});
     for (Slot slot = 1; slot <= view.deliveries.top(); ++slot) {
         const Delivery& d = view.deliveries[slot];
-        if (d.message == none || d.queue == none) continue;
-        Times& times = out.try_emplace(d.queue, Times{std::numeric_limits<std::int64_t>::max(), {}, 0}).first->second;
+        if (d.message == none || d.queue == none || !is_in(queues, d.queue)) continue;
+        Times& times = out[d.queue];
         times.arrival = std::min(times.arrival, view.messages[d.message].arrival);
         times.problem += d.problem;
         if (d.state != DeliveryState::waiting || d.scheduled) continue;
         if (times.next == smtp::Monotonic{} || d.due < times.next) times.next = d.due;
     }
+    return out;
+}
+
+const Times* times_of(const std::vector<Times>& all, Slot queue) {
+    if (queue >= all.size() || all[queue].arrival == std::numeric_limits<std::int64_t>::max()) return nullptr;
+    return &all[queue];
+}
+
+struct Candidate {
+    std::uint32_t deliveries;
+    const std::string* name;
+    Slot slot;
+    bool operator<(const Candidate& other) const {
+        if (deliveries != other.deliveries) return deliveries > other.deliveries;
+        return *name < *other.name;
+    }
+};
+
+// The first of them behind the place, in their order.
+std::vector<Slot> busiest(std::vector<Candidate> all, const BusiestFirst& part) {
+    if (part.behind) {
+        const Candidate last{part.behind->deliveries, &part.behind->name, none};
+        std::erase_if(all, [&](const Candidate& each) { return !(last < each); });
+    }
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(part.at_most, all.size()));
+    std::partial_sort(all.begin(), end, all.end());
+    std::vector<Slot> out;
+    for (auto each = all.begin(); each != end; ++each) out.push_back(each->slot);
+    return out;
+}
+
+Chosen chosen_of(const std::vector<Slot>& slots, Slot top) {
+    Chosen out(std::in_place, top + 1, false);
+    for (const Slot each : slots) (*out)[each] = true;
     return out;
 }
 
@@ -42,17 +81,21 @@ std::vector<AddressInfo> addresses_of(const View& view, Slot link) {
     return out;
 }
 
-} // namespace
-
-std::vector<LinkInfo> links(const View& view, Ages ages) {
+std::vector<LinkInfo> list_links(const View& view, Ages ages, const Chosen& chosen) {
     std::vector<LinkInfo> out;
     std::map<Slot, LinkInfo> sums; // what its queues come to
     std::map<Slot, QueueBackoffs> resting;
     std::map<Slot, std::uint32_t> most_waiting; // of its queues: in the one that tells the reason
-    const auto times = ages == Ages::yes ? times_by_queue(view) : std::map<Slot, Times>{};
+    Chosen queues;
+    if (chosen) {
+        queues.emplace(view.queues.top() + 1, false);
+        for (Slot slot = 1; slot <= view.queues.top(); ++slot)
+            (*queues)[slot] = view.queues[slot].link != none && is_in(chosen, view.queues[slot].link);
+    }
+    const auto times = ages == Ages::yes ? times_by_queue(view, queues) : std::vector<Times>{};
     for (Slot slot = 1; slot <= view.queues.top(); ++slot) {
         const Queue& q = view.queues[slot];
-        if (q.name.empty() || q.link == none) continue;
+        if (q.name.empty() || q.link == none || !is_in(queues, slot)) continue;
         LinkInfo& sum = sums[q.link];
         sum.deliveries += q.deliveries;
         sum.due += q.lanes.count;
@@ -69,17 +112,17 @@ std::vector<LinkInfo> links(const View& view, Ages ages) {
             ++rest.queues;
             if (!rest.queue || q.health.due < rest.queue->health.due) rest.queue = &q;
         }
-        if (const auto its = times.find(slot); its != times.end()) {
-            const smtp::WallTime arrival{smtp::Duration(its->second.arrival)};
+        if (const auto* its = times_of(times, slot)) {
+            const smtp::WallTime arrival{smtp::Duration(its->arrival)};
             sum.oldest = sum.oldest == smtp::WallTime{} ? arrival : std::min(sum.oldest, arrival);
-            const auto next = its->second.next;
+            const auto next = its->next;
             if (!q.is_paused() && next != smtp::Monotonic{} && (rest.next == smtp::Monotonic{} || next < rest.next))
                 rest.next = next;
         }
     }
     for (Slot slot = 1; slot <= view.links.top(); ++slot) {
         const Link& l = view.links[slot];
-        if (l.name.empty()) continue;
+        if (l.name.empty() || !is_in(chosen, slot)) continue;
         LinkInfo info = std::move(sums[slot]);
         info.name = l.name;
         info.pool = view.pools[l.pool];
@@ -115,17 +158,12 @@ std::vector<LinkInfo> links(const View& view, Ages ages) {
     return out;
 }
 
-std::vector<LinkFailure> failures_of(const View& view, std::string_view link) {
-    const Slot known = view.links.find(link);
-    return known == none ? std::vector<LinkFailure>{} : view.links[known].history;
-}
-
-std::vector<QueueInfo> queues(const View& view, Ages ages) {
+std::vector<QueueInfo> list_queues(const View& view, Ages ages, const Chosen& chosen) {
     std::vector<QueueInfo> out;
-    const auto times = ages == Ages::yes ? times_by_queue(view) : std::map<Slot, Times>{};
+    const auto times = ages == Ages::yes ? times_by_queue(view, chosen) : std::vector<Times>{};
     for (Slot slot = 1; slot <= view.queues.top(); ++slot) {
         const Queue& q = view.queues[slot];
-        if (q.name.empty()) continue;
+        if (q.name.empty() || !is_in(chosen, slot)) continue;
         QueueInfo info;
         info.name = q.name;
         info.pool = view.pools[q.source_pool];
@@ -157,17 +195,70 @@ std::vector<QueueInfo> queues(const View& view, Ages ages) {
         info.due = q.lanes.count;
         info.in_flight = q.active;
         info.problem = q.lanes.lane[problem_lane].count;
-        if (const auto its = times.find(slot); its != times.end()) {
-            info.oldest = smtp::WallTime(smtp::Duration(its->second.arrival));
-            info.problem = its->second.problem;
-            if (q.lanes.count == 0 && its->second.next != smtp::Monotonic{})
-                info.next_attempt = view.step.wall_of(its->second.next);
+        if (const auto* its = times_of(times, slot)) {
+            info.oldest = smtp::WallTime(smtp::Duration(its->arrival));
+            info.problem = its->problem;
+            if (q.lanes.count == 0 && its->next != smtp::Monotonic{}) info.next_attempt = view.step.wall_of(its->next);
         }
         if (info.paused_by) info.next_attempt = {};
         info.idle_reason = idle_reason(view, q);
         out.push_back(std::move(info));
     }
     return out;
+}
+
+} // namespace
+
+std::vector<LinkInfo> links(const View& view, Ages ages) { return list_links(view, ages, {}); }
+
+std::vector<LinkInfo> links(const View& view, Ages ages, const BusiestFirst& part) {
+    std::vector<std::uint32_t> deliveries(view.links.top() + 1);
+    for (Slot slot = 1; slot <= view.queues.top(); ++slot)
+        if (const Queue& q = view.queues[slot]; !q.name.empty() && q.link != none) deliveries[q.link] += q.deliveries;
+    std::vector<Candidate> all;
+    for (Slot slot = 1; slot <= view.links.top(); ++slot)
+        if (!view.links[slot].name.empty()) all.push_back({deliveries[slot], &view.links[slot].name, slot});
+    auto out = list_links(view, ages, chosen_of(busiest(std::move(all), part), view.links.top()));
+    std::ranges::sort(out, [](const LinkInfo& one, const LinkInfo& other) {
+        return Candidate{one.deliveries, &one.name, none} < Candidate{other.deliveries, &other.name, none};
+    });
+    return out;
+}
+
+std::optional<LinkInfo> link(const View& view, std::string_view name) {
+    const Slot slot = view.links.find(name);
+    if (slot == none || name.empty()) return {};
+    auto found = list_links(view, Ages::yes, chosen_of({slot}, view.links.top()));
+    if (found.empty()) return {};
+    return std::move(found.front());
+}
+
+std::vector<LinkFailure> failures_of(const View& view, std::string_view link) {
+    const Slot known = view.links.find(link);
+    return known == none ? std::vector<LinkFailure>{} : view.links[known].history;
+}
+
+std::vector<QueueInfo> queues(const View& view, Ages ages) { return list_queues(view, ages, {}); }
+
+std::vector<QueueInfo> queues(const View& view, std::string_view link, const BusiestFirst& part) {
+    const Slot of = link.empty() ? none : view.links.find(link);
+    std::vector<Candidate> all;
+    for (Slot slot = 1; slot <= view.queues.top(); ++slot)
+        if (const Queue& q = view.queues[slot]; !q.name.empty() && (link.empty() || (of != none && q.link == of)))
+            all.push_back({q.deliveries, &q.name, slot});
+    auto out = list_queues(view, Ages::yes, chosen_of(busiest(std::move(all), part), view.queues.top()));
+    std::ranges::sort(out, [](const QueueInfo& one, const QueueInfo& other) {
+        return Candidate{one.deliveries, &one.name, none} < Candidate{other.deliveries, &other.name, none};
+    });
+    return out;
+}
+
+std::optional<QueueInfo> queue(const View& view, std::string_view name) {
+    const Slot slot = name.empty() ? none : view.queues.find(name);
+    if (slot == none) return {};
+    auto found = list_queues(view, Ages::yes, chosen_of({slot}, view.queues.top()));
+    if (found.empty()) return {};
+    return std::move(found.front());
 }
 
 Counts counts(const View& view) {

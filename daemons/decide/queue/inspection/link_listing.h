@@ -9,8 +9,12 @@
 namespace decide::queue::inspection {
 
 std::vector<LinkInfo> links(const View& view, Ages ages);
+std::vector<LinkInfo> links(const View& view, Ages ages, const BusiestFirst& part);
+std::optional<LinkInfo> link(const View& view, std::string_view name);
 std::vector<LinkFailure> failures_of(const View& view, std::string_view link);
 std::vector<QueueInfo> queues(const View& view, Ages ages);
+std::vector<QueueInfo> queues(const View& view, std::string_view link, const BusiestFirst& part);
+std::optional<QueueInfo> queue(const View& view, std::string_view name);
 std::vector<HealthSnapshot> health_snapshot(const View& view);
 Counts counts(const View& view);
 std::size_t bytes(const View& view);

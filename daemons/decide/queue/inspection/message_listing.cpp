@@ -9,7 +9,7 @@ namespace decide::queue::inspection {
 
 namespace {
 
-MessageInfo info(const View& view, Slot slot) {
+MessageInfo info(const View& view, Slot slot, const RecipientRange& range = {}) {
     const Message& m = view.messages[slot];
     MessageInfo out;
     out.id = spool::QueueId{m.id};
@@ -21,6 +21,7 @@ MessageInfo info(const View& view, Slot slot) {
     out.held = m.held;
     out.active = m.active > 0 || m.with_earlier_agent;
     for (Slot each = m.first; each != none; each = view.deliveries[each].next_of_message) {
+        if (each != m.first && !is_for(view, each, range)) continue;
         const Delivery& d = view.deliveries[each];
         DeliveryInfo info;
         info.waiting = waiting(view, d);
@@ -59,7 +60,7 @@ MessageInfo info(const View& view, Slot slot) {
     if (m.extras == none) return out;
     const MessageExtras& extra = view.messages.extras[m.extras];
     for (const PendingReport& due : extra.reports) {
-        if (due.kind == ReportKind::delayed) continue;
+        if (due.kind == ReportKind::delayed || !range.contains(due.recipient.number)) continue;
         DeliveryInfo info;
         info.waiting = Waiting::report;
         info.recipients = {due.recipient.number};
@@ -104,10 +105,10 @@ Rank rank(const View& view, const Message& m, Order order) {
 
 } // namespace
 
-std::optional<MessageInfo> message(const View& view, spool::QueueId id) {
+std::optional<MessageInfo> message(const View& view, spool::QueueId id, const RecipientRange& range) {
     const Slot slot = view.messages.find(id);
     if (slot == none) return std::nullopt;
-    return info(view, slot);
+    return info(view, slot, range);
 }
 
 std::optional<MessageInfo> next_message(const View& view, std::uint32_t& cursor) {

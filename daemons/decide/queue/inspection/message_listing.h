@@ -8,7 +8,7 @@
 
 namespace decide::queue::inspection {
 
-std::optional<MessageInfo> message(const View& view, spool::QueueId id);
+std::optional<MessageInfo> message(const View& view, spool::QueueId id, const RecipientRange& range);
 std::optional<MessageInfo> next_message(const View& view, std::uint32_t& cursor);
 std::optional<MessageInfo> oldest(const View& view);
 std::vector<MessageInfo> due_next(const View& view, std::size_t at_most);

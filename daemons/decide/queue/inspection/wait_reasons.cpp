@@ -1,7 +1,14 @@
 #include "daemons/decide/queue/inspection/wait_reasons.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace decide::queue::inspection {
+
+bool is_for(const View& view, Slot delivery, const RecipientRange& range) {
+    return view.deliveries[delivery].all_recipients ||
+           std::ranges::any_of(view.deliveries.entries(delivery),
+                               [&](const Entry& entry) { return range.contains(entry.number); });
+}
 
 Waiting waiting(const View& view, const Delivery& d) {
     if (view.messages[d.message].with_earlier_agent) return Waiting::active;

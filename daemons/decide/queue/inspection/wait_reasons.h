@@ -16,6 +16,8 @@ struct QueueBackoffs { // of a link's queues: how many rest after a failure of t
     bool stops() const { return stopped && (due > 0 || waiting == 0); }
 };
 
+// Has the delivery a recipient in `range`?
+bool is_for(const View& view, Slot delivery, const RecipientRange& range);
 Waiting waiting(const View& view, const Delivery& delivery);
 std::string waiting_for(const View& view, const Delivery& delivery); // in plain words; "" where nothing is to be added
 smtp::WallTime failing_since(const View& view, const Delivery& delivery); // what reason_of() says

@@ -1,4 +1,5 @@
-// Keeps numbers up to date, and shows events as they come. The pages do everything else without it.
+// Keeps numbers up to date, shows events as they come, and asks in a dialog. The pages do everything without it, too, in
+// other ways.
 const headers = { "X-Postrider-Page": "1" };
 const numbers = new Intl.NumberFormat("en-US");
 
@@ -99,3 +100,35 @@ async function keepFollowing(list, state) {
 
 const events = document.getElementById("events");
 if (events) keepFollowing(events, document.getElementById("following"));
+
+// ---- questions before something is done that cannot be taken back
+
+// The page that asks, in a dialog: its form is sent from there, as it would be from the page.
+async function ask(answer) {
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const title = part("h2", page.querySelector("h1").textContent);
+    title.id = "question";
+    const cancel = part("button", "Cancel", "quiet");
+    cancel.type = "button";
+    const dialog = document.createElement("dialog");
+    dialog.setAttribute("aria-labelledby", title.id);
+    page.querySelector("h1").remove();
+    dialog.append(title, ...page.getElementById("main").childNodes, cancel);
+    cancel.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => dialog.remove());
+    document.body.append(dialog);
+    dialog.showModal();
+}
+
+function question(of) {
+    if (!of.form) return fetch(of.href);
+    return fetch(of.form.getAttribute("action"), { method: "POST", body: new URLSearchParams(new FormData(of.form)) });
+}
+
+document.addEventListener("click", event => {
+    const of = event.target.closest("[data-ask]");
+    if (!of || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    const instead = () => of.form ? of.form.submit() : location.assign(of.href);
+    question(of).then(answer => answer.ok && !answer.redirected ? ask(answer) : instead()).catch(instead);
+});

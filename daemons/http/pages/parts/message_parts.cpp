@@ -11,15 +11,15 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t shown_recipients = 2;
+constexpr std::int64_t shown_recipients = 2;
 
-Html recipients_text(const json& recipients, std::string_view address) {
+Html recipients_text(const json& message, std::string_view address) {
     Html out;
-    std::size_t count = 0;
-    for (const auto& each : recipients)
-        if (count++ < shown_recipients) out += html::join(count > 1 ? ", " : "", foreign(text_in(each, address)));
-    if (count > shown_recipients)
-        out += fmt::format(" and {} more", count_text(static_cast<std::int64_t>(count - shown_recipients)));
+    std::int64_t count = 0;
+    for (const auto& each : member(message, "recipients"))
+        if (count < shown_recipients) out += html::join(count++ > 0 ? ", " : "", foreign(text_in(each, address)));
+    if (const auto more = number_in(message, "recipients_total") - count; more > 0)
+        out += fmt::format(" and {} more", count_text(more));
     return out;
 }
 
@@ -45,7 +45,7 @@ Table queued_messages(const json& messages, smtp::WallTime now) {
         rows.push_back({message_link(text_in(each, "id")), text_in(each, "state"),
                         distance_to(text_in(each, "arrival"), now),
                         size_text(static_cast<std::uint64_t>(number_in(each, "size"))), sender_text(each),
-                        recipients_text(recipients, "address"), foreign(text_in(each, "subject")),
+                        recipients_text(each, "address"), foreign(text_in(each, "subject")),
                         reason.empty() ? Html() : verbatim(reason)});
     }
     return {"Messages in the queue",
@@ -61,7 +61,7 @@ Table past_messages(const json& messages, smtp::WallTime now) {
         const bool is_event = recipients.is_null();
         rows.push_back({message_link(text_in(each, "id")), is_event ? text_in(each, "type") : text_in(each, "outcome"),
                         distance_to(text_in(each, is_event ? "time" : "last_time"), now),
-                        is_event ? Html() : sender_text(each), recipients_text(recipients, "recipient"),
+                        is_event ? Html() : sender_text(each), recipients_text(each, "recipient"),
                         reply.empty() ? Html() : verbatim(reply)});
     }
     return {
@@ -86,9 +86,9 @@ Html event_line(const json& event) {
     return element("span", {{"class", "event"}}, out);
 }
 
-Html timeline_of(const json& events, const Part& part) {
+Html timeline_of(const json& events) {
     Html items;
-    for (auto i = part.from; i < part.to; ++i) items += element("li", {}, event_line(events[i]));
+    for (const auto& each : events) items += element("li", {}, event_line(each));
     return element("ol", {{"class", "timeline"}}, items);
 }
 

@@ -10,6 +10,6 @@ Table queued_messages(const nlohmann::json& messages, smtp::WallTime now);
 Table past_messages(const nlohmann::json& messages, smtp::WallTime now);
 // One event of the journal, in a line.
 html::Html event_line(const nlohmann::json& event);
-html::Html timeline_of(const nlohmann::json& events, const Part& part);
+html::Html timeline_of(const nlohmann::json& events);
 
 } // namespace http::pages

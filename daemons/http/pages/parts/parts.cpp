@@ -1,7 +1,6 @@
 #include "daemons/http/pages/parts/parts.h"
 #include "libsmtp/text/date.h"
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
 namespace http::pages {
@@ -161,19 +160,12 @@ Html choice(std::string_view name, std::string_view label,
 
 Html button(std::string_view text) { return element("button", {{"type", "submit"}}, text); }
 
-Html pager(const std::optional<Url>& first, const std::optional<Url>& next) {
+Html pager(const std::optional<Url>& first, const std::optional<Url>& next, PagerWords words) {
     if (!first && !next) return {};
     Html out;
-    if (first) out += link_to(*first, "First");
-    if (next) out += element("a", {{"href", *next}, {"rel", "next"}}, "Next");
+    if (first) out += link_to(*first, words.first);
+    if (next) out += element("a", {{"href", *next}, {"rel", "next"}}, words.next);
     return element("nav", {{"class", "pager"}, {"aria-label", "Parts of the list"}}, out);
-}
-
-Part part_of(std::size_t count, std::string_view from) {
-    std::size_t number = 0;
-    std::from_chars(from.data(), from.data() + from.size(), number);
-    const auto first = std::min(number, count);
-    return {first, std::min(count, first + Part::length), count};
 }
 
 } // namespace http::pages

@@ -54,14 +54,10 @@ html::Html choice(std::string_view name, std::string_view label,
                   const std::vector<std::pair<std::string_view, std::string_view>>& values);
 html::Html button(std::string_view text);
 
-// "Newer" and "Next" below a list; nothing: there is none.
-html::Html pager(const std::optional<html::Url>& first, const std::optional<html::Url>& next);
-
-// A part of a long list: which of `count` a page shows that begins with number `from`.
-struct Part {
-    static constexpr std::size_t length = 100;
-    std::size_t from = 0, to = 0, count = 0;
+// Links below a list, to its beginning and on; nothing: there is none.
+struct PagerWords {
+    std::string_view first = "First", next = "Next";
 };
-Part part_of(std::size_t count, std::string_view from);
+html::Html pager(const std::optional<html::Url>& first, const std::optional<html::Url>& next, PagerWords words = {});
 
 } // namespace http::pages
