@@ -69,6 +69,28 @@ def test_hooks(mta, api, hooked):
     assert command("shop", "explode").status == 404
     assert command("shop", "pause", token=api.tokens["shop"]).status == 403
     assert mta.logged(r"hook shop: paused by token admin")
+    assert command("shop", "pause?why=moves+today").status == 200
+    assert api.json("/v1/hooks")["hooks"][0]["reason"] == "by token admin: moves today"
+    assert command("shop", "replay", {"start_at": 1, "why": "a\nb\x1b[1m" + "c" * 1000}).status == 200
+    assert mta.logged(r"hook shop: continues with event 1, by token admin: a\S*b\S*\[1mc{150,}(?!c{50})")
+
+
+def test_only_the_event_that_was_seen_as_the_next_one_is_skipped(mta, api, hooked):
+    admin = api.allow("admin", "--scope", "admin,read")
+    hooked.answer = lambda request: 500
+    send(api)
+    event = wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["event"], 20, "an event to wait")
+
+    def skip(query):
+        return api.request("POST", f"/v1/hooks/shop/skip?{query}", token=admin)
+    for wrong in ("", "event=x", "event=0", "event=-1", f"event={1 << 63}"):
+        assert skip(wrong).status == 400, wrong
+    assert skip(f"event={event + 1}").status == 409
+    assert api.request("POST", f"/v1/hooks/shop/skip?event={event}").status == 403
+    skipped = skip(f"event={event}&why=broken")
+    assert skipped.json == {"hook": "shop", "skipped": event}
+    assert skip(f"event={event}").status == 409
+    assert "skipped by token admin: broken" in mta.command("hook", "dead", "shop").stdout
 
 
 def test_without_a_journal_there_are_no_hooks(mta, api):

@@ -4,10 +4,11 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
-from harness.hooks import NODE_MODULES
+from harness.hooks import NODE_MODULES, make_secret
 from harness.http_api import Api
 from harness.watch import wait_until
 
@@ -24,8 +25,10 @@ def api(mta, remote):
     made.sink = remote()
     made.sink.at("rcpt", lambda session, argument: "451 4.7.1 " + HOSTILE + "x" * 200)
     mta.route("*", made.sink)
+    make_secret(mta.folder / "secret")
+    mta.config["hook.shop"] = {"url": f"http://{mta.block.host(90)}:{mta.block.port()}/" + "p" * 200, "secret_file": str(mta.folder / "secret")}
     mta.start()
-    made.allow("boss", "--scope", "read,submit,operate,remove,suppress")
+    made.allow("boss", "--scope", "read,submit,operate,remove,suppress,admin")
     made.wait_until_ready()
     return made
 
@@ -51,8 +54,10 @@ def paths(mta, api):
     api.request("POST", "/v1/suppressions", {"recipient": LONG, "reason": HOSTILE})
     mta.command("pause", "all", "--reason", HOSTILE)
     link = api.json("/v1/links")["links"][0]["link"]
+    wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["state"] == "failing", 20, "a hook that fails")
+    api.request("POST", f"/v1/hooks/shop/pause?{urlencode({'why': HOSTILE})}")
     return ["/", "/messages?q=all", f"/messages/{sent}", f"/messages/{sent}/explain", f"/messages/{sent}/remove", "/links", f"/links/{link}",
-            "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events"]
+            "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events", "/hooks", "/hooks/shop", "/hooks/shop/replay"]
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -68,6 +73,7 @@ def test_all_pages(api, paths, width, dark, script):
         assert (look["scripts"], look["images"]) == (1, 0), look["asked"]
     shown = {look["asked"]: look["text"] for look in found["looks"]}
     assert HOSTILE in shown[paths[2]] and HOSTILE in shown["/"] and HOSTILE in shown["/suppressions"]
+    assert HOSTILE in shown["/hooks"] and HOSTILE in shown["/hooks/shop"]
 
 
 def test_by_keyboard(api, mta):

@@ -9,6 +9,7 @@
 #include "daemons/http/pages/now_page.h"
 #include "daemons/http/pages/places_page.h"
 #include "daemons/http/pages/suppressions_page.h"
+#include "daemons/http/pages/system/hooks_page.h"
 
 namespace http::pages {
 
@@ -23,6 +24,7 @@ void add_pages(Router& router, common::Loop& loop, Login& login) {
     add_places(routes);
     add_suppressions(routes);
     add_events(routes);
+    add_hooks(routes);
 }
 
 } // namespace http::pages

@@ -1,0 +1,115 @@
+"""Pages about the system itself rather than its mail: hooks."""
+import pytest
+
+from harness.hooks import Endpoint, make_secret
+from harness.http_api import Api
+from harness.page import Browser
+from harness.watch import wait_until
+
+MESSAGE = b"From: shop@test.example\r\nTo: other@test.example\r\nSubject: order 4711\r\n\r\nThank you.\r\n"
+HOSTILE = "<script>alert(1)</script>\"><img src=x onerror=alert(2)>"
+
+
+@pytest.fixture
+def api(mta, remote):
+    made = Api(mta)
+    made.sink = remote()
+    mta.route("remote.example", made.sink)
+    return made
+
+
+def started(mta, api, scopes="read,submit,operate,admin"):
+    mta.start()
+    api.allow("boss", "--scope", scopes)
+    api.wait_until_ready()
+    browser = Browser(api)
+    browser.log_in(api.tokens["boss"])
+    return browser
+
+
+def is_harmless(page):
+    return not [a for tag, a in page.elements if tag == "img" or (tag == "script" and not a["src"].startswith("/assets/"))]
+
+
+# ---- hooks
+
+@pytest.fixture
+def hooked(mta, api, block):
+    """(a browser, the server of hook "shop")"""
+    endpoint = Endpoint(block.host(20), block.port())
+    make_secret(mta.folder / "secret")
+    mta.config["hook.shop"] = {"url": endpoint.url + "/secret-path", "secret_file": str(mta.folder / "secret"), "retry": ["1s"]}
+    browser = started(mta, api)
+    wait_until(lambda: any(each["next"] for each in api.json("/v1/hooks")["hooks"]), 20, "the hook to be read")
+    yield browser, endpoint
+    endpoint.stop()
+
+
+def shown(api):
+    return api.json("/v1/hooks")["hooks"][0]
+
+
+def test_a_hook_is_tested_paused_and_resumed(mta, api, hooked):
+    browser, endpoint = hooked
+    page = browser.get("/hooks")
+    assert "delivering" in page.text and "GET /v1/hooks" in page.text
+    page = browser.follow("shop")
+    assert "secret-path" in page.text and "State delivering" in page.text
+    assert "Resume" not in page.links and "Skip an event" not in page.links
+    page = browser.follow("Send a test")
+    assert "hook.test" in page.text and not any(r.body.get("type") == "hook.test" for r in endpoint.requests)
+    page = browser.send("Send a test")
+    assert "Result accepted" in page.text
+    assert [r.body["type"] for r in endpoint.requests if "type" in r.body].count("hook.test") == 1
+    browser.follow("The hook")
+    browser.follow("Pause")
+    page = browser.send("Pause", why=HOSTILE)
+    assert "State paused" in page.text and f"by token boss: {HOSTILE}" in page.text and is_harmless(page)
+    assert HOSTILE in browser.get("/hooks").text
+    assert browser.request("POST", "/hooks/shop/pause", {"form": browser.form_token()}).status == 409
+    browser.get("/hooks/shop")
+    browser.follow("Resume")
+    assert "State delivering" in browser.send("Resume", why="it is over").text
+    assert mta.logged("hook shop: resumed by token boss: it is over")
+
+
+def test_a_failing_hook_says_since_when_and_what_it_is_told(api, hooked):
+    browser, endpoint = hooked
+    endpoint.answer = lambda request: (503, {}, HOSTILE)
+    sent = api.submit(MESSAGE, sender="shop@test.example", to="other@test.example").json["id"]
+    wait_until(lambda: shown(api)["state"] == "failing", 20, lambda: str(shown(api)))
+    page = browser.get("/hooks")
+    assert "failing" in page.text and "503" in page.text and is_harmless(page)
+    page = browser.get("/hooks/shop")
+    for text in ("it began", "Failures in a row", "Sent next event", "503"):
+        assert text in page.text, text
+    event = shown(api)["event"]
+    browser.follow("Skip an event")
+    page = browser.send("Skip an event", why="never again")
+    assert shown(api)["event"] > event and "postrider hook dead shop" in page.text
+    assert browser.request("POST", "/hooks/shop/skip", {"form": browser.form_token(), "event": str(event)}).status == 409, "it is gone already"
+    browser.get("/hooks/shop")
+    browser.follow("Replay")
+    for wrong in ("0", "x", "-1", str(1 << 70)):
+        assert "start_at" in browser.send("Replay", status=400, start_at=wrong).text
+        browser.get("/hooks/shop/replay")
+    endpoint.answer = lambda request: 200
+    browser.send("Replay", start_at=str(event))
+    wait_until(lambda: any(e.get("id") == sent and e.get("seq") == event for r in endpoint.requests for e in r.events), 20, "the event to come again")
+
+
+def test_what_a_token_may_not_do_with_hooks_is_not_offered(api, hooked):
+    guest = Browser(api)
+    guest.log_in(api.allow("guest", "--scope", "read,operate"))
+    page = guest.get("/hooks/shop")
+    assert "secret-path" not in page.text and not {"Pause", "Replay", "Send a test"} & set(page.links)
+    assert guest.request("GET", "/hooks/shop/pause").status == 403
+    assert guest.request("POST", "/hooks/shop/pause", {"form": guest.form_token()}).status == 403
+    boss, _ = hooked
+    for path in ("/hooks/nothing", "/hooks/shop/explode", "/hooks/%3Cscript%3E/test"):
+        assert boss.get(path, status=404)
+
+
+def test_without_a_hook(mta, api):
+    browser = started(mta, api)
+    assert "No hook is configured" in browser.get("/hooks").text
