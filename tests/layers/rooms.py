@@ -240,7 +240,7 @@ ROOMS = {
     # what pages are made of: tables, fields, rows of links and messages; pure
     "daemons/http/pages/parts": {"daemons/http/html"},
     # pages about the system itself rather than its mail: hooks, trials, settings
-    "daemons/http/pages/system": {"daemons/http/pages/frame", "daemons/http/pages/parts"},
+    "daemons/http/pages/system": {"daemons/http/backend", "daemons/http/pages/frame", "daemons/http/pages/parts"},
     # what people see and do in a browser, by the API
     "daemons/http/pages": {"daemons/http/backend", "daemons/http/browser", "daemons/http/pages/frame",
         "daemons/http/pages/parts", "daemons/http/pages/system", "daemons/http/requests"},

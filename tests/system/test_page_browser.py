@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -57,7 +57,7 @@ def paths(mta, api):
     wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["state"] == "failing", 20, "a hook that fails")
     api.request("POST", f"/v1/hooks/shop/pause?{urlencode({'why': HOSTILE})}")
     return ["/", "/messages?q=all", f"/messages/{sent}", f"/messages/{sent}/explain", f"/messages/{sent}/remove", "/links", f"/links/{link}",
-            "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events", "/hooks", "/hooks/shop", "/hooks/shop/replay"]
+            "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events", "/hooks", "/hooks/shop", "/hooks/shop/replay", "/try?address=" + quote(LONG)]
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -1,9 +1,14 @@
-"""Pages about the system itself rather than its mail: hooks."""
+"""Pages about the system itself rather than its mail: hooks, trials of deliveries."""
+import http.client
+import time
+from urllib.parse import urlencode
+
 import pytest
 
 from harness.hooks import Endpoint, make_secret
 from harness.http_api import Api
 from harness.page import Browser
+from harness.sink import silence
 from harness.watch import wait_until
 
 MESSAGE = b"From: shop@test.example\r\nTo: other@test.example\r\nSubject: order 4711\r\n\r\nThank you.\r\n"
@@ -113,3 +118,73 @@ def test_what_a_token_may_not_do_with_hooks_is_not_offered(api, hooked):
 def test_without_a_hook(mta, api):
     browser = started(mta, api)
     assert "No hook is configured" in browser.get("/hooks").text
+
+
+# ---- trials
+
+@pytest.fixture
+def trier(mta, api):
+    browser = started(mta, api)
+
+    def there():
+        browser.get("/try")
+        return "no delivery agent" not in browser.see(browser.request("POST", "/try", browser.page.form("Try").fields | {"address": "ann@remote.example"})).text
+    wait_until(there, 20, "a delivery agent to be connected")
+    browser.get("/try")
+    return browser
+
+
+def test_a_trial_shows_its_steps_and_the_rule(api, trier):
+    page = trier.send("Try", address="ann@remote.example")
+    for text in ('Rule that decides the route [route."remote.example"]', "Result ok", "the recipient would be accepted; nothing was sent",
+                 "categorize", "connect", "rcpt", "POST /v1/try"):
+        assert text in page.text, text
+    assert "server says" not in page.text and not api.sink.messages
+    form = page.form("Try")
+    assert form.fields["address"] == "ann@remote.example"
+    page = trier.send("Try", dialogue="with", hosts="every", **{"from": "shop@test.example"})
+    assert "we say" in page.text and "MAIL FROM:<shop@test.example>" in page.text and "server says" in page.text
+    [chosen] = [a["value"] for tag, a in page.elements if tag == "option" and "selected" in a and a["value"] in ("with", "without")]
+    assert chosen == "with"
+
+
+def test_what_a_trial_is_told_is_text(api, trier):
+    api.sink.at("rcpt", lambda session, argument: "550 5.1.1 " + HOSTILE, times=1)
+    page = trier.send("Try", address='"<b>x"@remote.example')
+    assert "Result fails" in page.text and HOSTILE in page.text and '"<b>x"@remote.example' in page.text and is_harmless(page)
+    api.sink.at("rcpt", lambda session, argument: "451 4.7.1 Come again")
+    page = trier.send("Try", address="ann@remote.example")
+    assert "Result would wait" in page.text, page.text
+    for wrong, why in (("nobody", "is not an address"), ("", "is not an address"), ("a b@c", "is not an address")):
+        page = trier.send("Try", status=400, address=wrong)
+        assert why in page.text and page.form("Try").fields["address"] == wrong, page.text
+    assert "is not a host" in trier.send("Try", status=400, address="ann@remote.example", host="a b").text
+    page = trier.get("/try?address=%22%3E%3Cscript%3E")
+    assert page.form("Try").fields["address"] == '"><script>' and is_harmless(page)
+
+
+def test_a_trial_ends_when_the_browser_goes_and_with_the_daemon(mta, api, trier):
+    api.sink.at("connect", silence)
+    fields = trier.page.form("Try").fields | {"address": "ann@remote.example"}
+
+    def begin():
+        before = api.sink.connections
+        connection = http.client.HTTPConnection(api.host, api.port, timeout=30)
+        connection.request("POST", "/try", urlencode(fields), {
+            "Accept": "text/html", "Sec-Fetch-Site": "same-origin", "Origin": trier.origin, "Content-Type": "application/x-www-form-urlencoded",
+            "Cookie": "; ".join(f"{name}={value}" for name, value in trier.cookies.items())})
+        wait_until(lambda: api.sink.connections > before, 20, "it to connect")
+        return connection
+    begin().close()
+    wait_until(lambda: not api.sink.open, 10, "the connection to be closed, long before the time limit for a greeting")
+    connection = begin()
+    before = time.monotonic()
+    mta.stop()
+    assert time.monotonic() - before < 10
+    connection.close()
+
+
+def test_a_trial_needs_its_scope(mta, api):
+    browser = started(mta, api, "read")
+    assert "Try" not in browser.page.links
+    assert browser.get("/try", status=403) and browser.request("POST", "/try", {"address": "ann@remote.example"}).status == 403

@@ -96,7 +96,7 @@ inline constexpr std::string_view explain = "explain";
 // as it comes: "at_us" (µs since it was asked for), "step" (categorize, route, queue, addresses, connect, greeting,
 // ehlo, starttls, tls, auth, mail, rcpt; with "dialogue" also client and server: lines said and heard; at last result),
 // "finding" (good, notice, temporary, permanent), "host", "recipient", "code", "status", "text", "advice" (what to
-// do). No message, link or counter is touched.
+// do), "rule" (of a route: the pattern of the [route] that decides). No message, link or counter is touched.
 inline constexpr std::string_view attempt = "try";
 
 // "filter" (decide::SuppressionFilter; none: all), "limit" (0: none). A line per entry of the suppression list:

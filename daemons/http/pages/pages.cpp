@@ -10,6 +10,7 @@
 #include "daemons/http/pages/places_page.h"
 #include "daemons/http/pages/suppressions_page.h"
 #include "daemons/http/pages/system/hooks_page.h"
+#include "daemons/http/pages/system/try_page.h"
 
 namespace http::pages {
 
@@ -25,6 +26,7 @@ void add_pages(Router& router, common::Loop& loop, Login& login) {
     add_suppressions(routes);
     add_events(routes);
     add_hooks(routes);
+    add_try(routes, loop);
 }
 
 } // namespace http::pages

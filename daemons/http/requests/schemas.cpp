@@ -329,7 +329,8 @@ json trial_step() {
                    {"code", number()},
                    {"status", text()},
                    {"text", text()},
-                   {"advice", text()}});
+                   {"advice", text()},
+                   {"rule", described(text(), "Of a route: the pattern of the [route] that decides; empty: none.")}});
 }
 
 json suppression() {

@@ -254,7 +254,8 @@ json json_of(const ProbeLine& line) {
             {"code", line.code},
             {"status", line.status},
             {"text", line.text},
-            {"advice", line.advice}};
+            {"advice", line.advice},
+            {"rule", line.rule}};
 }
 
 json json_of(const Pause& pause) {

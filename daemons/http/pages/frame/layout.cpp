@@ -26,6 +26,7 @@ const std::vector<Section>& sections() {
         {"links", "Links", Url({"links"}), Scope::read},
         {"suppressions", "Suppression", Url({"suppressions"}), Scope::read},
         {"events", "Events", Url({"events"}), Scope::read},
+        {"try", "Try", Url({"try"}), Scope::operate},
         {"hooks", "Hooks", Url({"hooks"}), Scope::read},
     };
     return all;
