@@ -13,6 +13,7 @@
 #include "daemons/http/integration/hooks.h"
 #include "daemons/http/integration/metrics.h"
 #include "daemons/http/integration/outbox.h"
+#include "daemons/http/overview/traffic.h"
 #include "daemons/http/pages/frame/problem_page.h"
 #include "daemons/http/pages/pages.h"
 #include "daemons/http/requests/media_type.h"
@@ -72,6 +73,7 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     add_submissions(router_, services_);
     add_operations(router_, services_);
     add_history(router_, services_);
+    add_traffic(router_, services_);
     add_events(router_, services_);
     add_suppressions(router_, services_);
     add_try(router_, services_);

@@ -163,7 +163,7 @@ def test_counts_of_the_journal(mta, api):
     wait_until(lambda: sum(g["delivered"] for g in api.json("/v1/history/summary?by=domain")["groups"]) == 2, 20, "two deliveries")
     wait_until(lambda: api.json("/v1/history/summary?by=type&filter=type%3Dmessage.failed")["groups"], 20, "a failure")
     summary = api.json("/v1/history/summary?by=submitter&filter=type%3Dmessage.accepted")
-    assert {"name": "token:shop", "events": 3, "delivered": 0, "deferred": 0, "failed": 0} in summary["groups"]
+    assert {"name": "token:shop", "events": 3, "accepted": 3, "delivered": 0, "deferred": 0, "failed": 0, "left_out": 0} in summary["groups"]
     assert len(api.json("/v1/history/summary?by=type&limit=1")["groups"]) == 1
     assert api.json("/v1/history/summary?by=type&limit=1")["groups_total"] > 1
     for query in ("", "?by=colour", "?by=type&limit=0", "?by=type&filter=colour%3Dred"):

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from harness.certificates import make_certificate
 from harness.hooks import NODE_MODULES, make_secret
 from harness.http_api import Api
 from harness.watch import wait_until
@@ -26,7 +27,10 @@ def api(mta, remote):
     made.sink.at("rcpt", lambda session, argument: "451 4.7.1 " + HOSTILE + "x" * 200)
     mta.route("*", made.sink)
     make_secret(mta.folder / "secret")
-    mta.config["hook.shop"] = {"url": f"http://{mta.block.host(90)}:{mta.block.port()}/" + "p" * 200, "secret_file": str(mta.folder / "secret")}
+    mta.config["hook.shop"] = {"url": f"http://{mta.block.host(90)}:{mta.block.port()}/" + "p" * 200, "secret_file": str(mta.folder / "secret"),
+                               "filter": [f"text={HOSTILE}", "type=*"]}
+    certificate, key = make_certificate(mta.folder, "mail.test.example", days=200)
+    mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)]}
     mta.start()
     made.allow("boss", "--scope", "read,submit,operate,remove,suppress,admin")
     made.wait_until_ready()
@@ -54,10 +58,11 @@ def paths(mta, api):
     api.request("POST", "/v1/suppressions", {"recipient": LONG, "reason": HOSTILE})
     mta.command("pause", "all", "--reason", HOSTILE)
     link = api.json("/v1/links")["links"][0]["link"]
-    wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["state"] == "failing", 20, "a hook that fails")
+    wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["state"] != "starting", 20, "the hook to be read")
     api.request("POST", f"/v1/hooks/shop/pause?{urlencode({'why': HOSTILE})}")
     return ["/", "/messages?q=all", f"/messages/{sent}", f"/messages/{sent}/explain", f"/messages/{sent}/remove", "/links", f"/links/{link}",
-            "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events", "/hooks", "/hooks/shop", "/hooks/shop/replay", "/try?address=" + quote(LONG)]
+            "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events", "/hooks", "/hooks/shop", "/hooks/shop/replay", "/try?address=" + quote(LONG),
+            "/senders?since=1h", "/door"]
 
 
 @pytest.mark.parametrize("width", [360, 1280])

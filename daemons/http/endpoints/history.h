@@ -11,6 +11,8 @@ void add_history(Router& router, Services& services);
 
 // As `postrider history --json` shows it.
 nlohmann::json json_of(const history::MessageHistory& message);
+// It is true when the client has gone.
+JournalReader::Cancelled cancelled_with(const Call& call);
 // Why the journal could not answer; nothing: it has.
 std::optional<Problem> problem_of(const JournalReader::Answer& answer);
 

@@ -1,10 +1,10 @@
 #include "daemons/http/integration/hooks.h"
 #include "daemons/common/proto/hook_control.h"
 #include "daemons/http/endpoints/answers.h"
+#include "daemons/http/endpoints/limits.h"
 #include "daemons/http/requests/json_reader.h"
 #include "daemons/http/requests/schemas.h"
 #include "daemons/http/requests/times.h"
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace http {
@@ -69,13 +69,12 @@ void replay(Services& services, const std::shared_ptr<Call>& call) {
 
 // Only the event that the client has seen as the next one.
 void skip(Services& services, const std::shared_ptr<Call>& call) {
-    const auto text = call->parameter("event");
-    std::uint64_t event = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), event);
-    if (error != std::errc{} || rest != text.data() + text.size() || event == 0 || event > largest_number)
+    const auto event = number_in(call->request(), "event", 0, largest_number);
+    if (!event) return call->respond(event.error());
+    if (*event == 0)
         return call->respond(
             Problem{400, "invalid-request", "event: expected the number of the event that is sent next."});
-    carry_out(services, call, {{"op", hook_op::skip}, {"event", event}});
+    carry_out(services, call, {{"op", hook_op::skip}, {"event", *event}});
 }
 
 } // namespace

@@ -151,14 +151,16 @@ json finished_message() {
                      "From the journal.");
 }
 
-json history_summary() {
-    auto group = object({{"name", text()},
-                         {"events", number()},
-                         {"delivered", number()},
-                         {"deferred", number()},
-                         {"failed", number()}});
-    return object(
-        {{"by", text()}, {"groups", list(std::move(group))}, {"groups_total", number()}, {"damaged", number()}});
+json summary_members() {
+    auto group =
+        object({{"name", text()},
+                {"events", number()},
+                {"accepted", number()},
+                {"delivered", number()},
+                {"deferred", number()},
+                {"failed", number()},
+                {"left_out", described(number(), "Events that were not recorded, because there were too many.")}});
+    return object({{"by", text()}, {"groups", list(std::move(group))}, {"groups_total", number()}});
 }
 
 json explained_recipient() {
@@ -369,7 +371,24 @@ json schemas() {
         object({{"messages", list(any_of({finished_message(), named("Event")}))},
                 {"more", flag()},
                 {"damaged", number()}}));
-    put(out, schema::history_summary, history_summary());
+    put(out, "Summary", summary_members());
+    put(out, schema::history_summary, with(summary_members(), object({{"damaged", number()}})));
+    const auto counted = object({{"complete", described(flag(), "Everything since then was counted, within the time.")},
+                                 {"counted_from", time()},
+                                 {"damaged", number()}});
+    put(out, schema::senders,
+        with(counted, object({{"submitters", named("Summary")},
+                              {"pools", named("Summary")},
+                              {"lanes", named("Summary")},
+                              {"classes", named("Summary")}})));
+    put(out, schema::door,
+        with(counted,
+             object({{"types", named("Summary")},
+                     {"rules", named("Summary")},
+                     {"networks", named("Summary")},
+                     {"limits", named("Summary")},
+                     {"filters", named("Summary")},
+                     {"left_out", described(number(), "Events that were not recorded: all kinds together.")}})));
     put(out, schema::order, order());
     put(out, schema::order_result, order_result());
     put(out, schema::status, status());
