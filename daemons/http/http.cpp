@@ -74,6 +74,7 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     add_operations(router_, services_);
     add_history(router_, services_);
     add_traffic(router_, services_);
+    add_settings(router_, settings_);
     add_events(router_, services_);
     add_suppressions(router_, services_);
     add_try(router_, services_);
@@ -97,6 +98,8 @@ void Http::reconfigure(common::DaemonConfig daemon_config) {
     services_.followers = config.http.followers;
     services_.content = config.http.content;
     services_.has_metrics = config.metrics.enabled();
+    settings_ = {config.file, config::settings_in_force(daemon_config.text, config.file),
+                 daemon_config.secrets_as<proto::secrets::Shown>().certificates};
     serve(std::move(daemon_config.listeners), config.http);
 }
 

@@ -226,7 +226,7 @@ ROOMS = {
     "daemons/http/backend": {"daemons/http/requests"},
     # what each path of the API does
     "daemons/http/endpoints": {"daemons/http/backend", "daemons/http/requests"},
-    # the system as a whole: what passes, counted from the journal
+    # the system as a whole: what passes, counted from the journal, and the settings in force
     "daemons/http/overview": {"daemons/http/endpoints", "daemons/http/requests"},
     # answers that are streamed as fast as a client reads, or as their parts come
     "daemons/http/streams": {"daemons/http/endpoints", "daemons/http/requests"},

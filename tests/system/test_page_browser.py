@@ -62,7 +62,7 @@ def paths(mta, api):
     api.request("POST", f"/v1/hooks/shop/pause?{urlencode({'why': HOSTILE})}")
     return ["/", "/messages?q=all", f"/messages/{sent}", f"/messages/{sent}/explain", f"/messages/{sent}/remove", "/links", f"/links/{link}",
             "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events", "/hooks", "/hooks/shop", "/hooks/shop/replay", "/try?address=" + quote(LONG),
-            "/senders?since=1h", "/door"]
+            "/senders?since=1h", "/door", "/settings", "/settings?shown=all"]
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -79,6 +79,7 @@ def test_all_pages(api, paths, width, dark, script):
     shown = {look["asked"]: look["text"] for look in found["looks"]}
     assert HOSTILE in shown[paths[2]] and HOSTILE in shown["/"] and HOSTILE in shown["/suppressions"]
     assert HOSTILE in shown["/hooks"] and HOSTILE in shown["/hooks/shop"]
+    assert HOSTILE.replace('"', '\\"') in shown["/settings"] and "mail.test.example" in shown["/settings"]
 
 
 def test_by_keyboard(api, mta):

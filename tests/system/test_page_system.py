@@ -1,10 +1,11 @@
-"""Pages about the system itself rather than its mail: hooks, trials of deliveries."""
+"""Pages about the system itself rather than its mail: hooks, trials of deliveries, settings."""
 import http.client
 import time
 from urllib.parse import urlencode
 
 import pytest
 
+from harness.certificates import make_certificate
 from harness.hooks import Endpoint, make_secret
 from harness.http_api import Api
 from harness.page import Browser
@@ -91,7 +92,7 @@ def test_a_failing_hook_says_since_when_and_what_it_is_told(api, hooked):
     event = shown(api)["event"]
     browser.follow("Skip an event")
     page = browser.send("Skip an event", why="never again")
-    assert shown(api)["event"] > event and "postrider hook dead shop" in page.text
+    assert shown(api)["next"] > event and "postrider hook dead shop" in page.text
     assert browser.request("POST", "/hooks/shop/skip", {"form": browser.form_token(), "event": str(event)}).status == 409, "it is gone already"
     browser.get("/hooks/shop")
     browser.follow("Replay")
@@ -188,3 +189,95 @@ def test_a_trial_needs_its_scope(mta, api):
     browser = started(mta, api, "read")
     assert "Try" not in browser.page.links
     assert browser.get("/try", status=403) and browser.request("POST", "/try", {"address": "ann@remote.example"}).status == 403
+
+
+# ---- settings
+
+@pytest.fixture
+def certified(mta, block):
+    """Certificates that expire at different times, and a hook with secrets."""
+    names = {"far": 200, "near": 20, "now": 3}
+    chains = []
+    for name, days in names.items():
+        certificate, key = make_certificate(mta.folder, f"{name}.test.example", days=days)
+        chains.append((certificate, key))
+    mta.config["tls"] = {"certificates": [str(c) for c, _ in chains], "keys": [str(k) for _, k in chains]}
+    make_secret(mta.folder / "secret")
+    mta.config["hook.shop"] = {"url": f"http://{block.host(90)}:{block.port()}/secret-path", "secret_file": str(mta.folder / "secret"),
+                               "headers": ["X-Secret: much"], "filter": [f"text={HOSTILE}"]}
+    mta.config["queue"] = {"connections_mx": 7}
+    return mta
+
+
+def line_of(mta, start):
+    [number] = [n for n, line in enumerate(mta.file.read_text().splitlines(), 1) if line.startswith(start)]
+    return f"{mta.file}:{number}"
+
+
+def test_settings_have_their_origin(certified, api):
+    mta = certified
+    browser = started(mta, api, "read")
+    settings = {(s["section"], s["key"]): s for s in api.json("/v1/settings")["settings"]}
+    assert settings["queue", "connections_mx"] == {"section": "queue", "key": "connections_mx", "value": "7", "hidden": False,
+                                                   "origin": line_of(mta, "connections_mx"), "line": int(line_of(mta, "connections_mx").rpartition(":")[2])}
+    assert (settings["queue", "link_share"]["value"], settings["queue", "link_share"]["origin"], settings["queue", "link_share"]["line"]) == ("5", "default", None)
+    assert settings["hook.shop", "filter"]["value"].startswith('["text=<script>') and settings["hook.shop", "headers"]["hidden"] is True
+    assert settings["hook.shop", "url"]["value"] is None and ("hook.shop", "retry") not in settings
+    assert 'route."remote.example"' in {section for section, _ in settings}
+    assert len(api.json("/v1/settings?section=queue&set=true")["settings"]) == 1
+    page = browser.get("/settings")
+    shown = page.table("Settings in force")
+    assert shown["queue.connections_mx"] == ["7", line_of(mta, "connections_mx")] and "queue.link_share" not in shown
+    assert "secret-path" not in page.text and "X-Secret" not in page.text and HOSTILE.replace('"', '\\"') in page.text and is_harmless(page)
+    assert shown["hook.shop.url"][0] == "hidden: it may be a secret"
+    page = browser.send("Show", section="queue")
+    assert page.table("Settings in force")["queue.link_share"] == ["5", "default"] and "hook.shop.url" not in page.text
+    page = browser.get("/settings?shown=all")
+    assert len(page.table("Settings in force")) == 100
+    assert len(browser.follow("Next").table("Settings in force")) == 100 and "First" in browser.page.links
+    assert "The file sets nothing here" in browser.get("/settings?section=%22%3E%3Cb%3E").text
+
+
+def test_an_administrator_sees_what_may_be_a_secret(certified, api):
+    browser = started(certified, api, "read,admin")
+    shown = browser.get("/settings").table("Settings in force")
+    assert "/secret-path" in shown["hook.shop.url"][0] and shown["hook.shop.headers"][0] == '["X-Secret: much"]'
+
+
+def test_certificates_and_their_expiry(certified, api):
+    mta = certified
+    browser = started(mta, api, "read")
+    shown = browser.get("/settings").table("Certificates and their chains")
+    verdicts = {name: next(cells[1] for subject, cells in shown.items() if f"{name}.test.example" in subject) for name in ("far", "near", "now")}
+    assert verdicts["far"].endswith("good") and verdicts["near"].endswith("renew it soon") and verdicts["now"].endswith("renew it now"), verdicts
+    assert {"mark-good", "mark-near", "mark-bad"} <= {a.get("class") for tag, a in browser.page.elements if tag == "strong"}
+    assert {c["use"] for c in api.json("/v1/settings")["certificates"]} == {"server"}
+    assert "PRIVATE KEY" not in str(api.json("/v1/settings"))
+
+
+def test_settings_are_those_that_were_applied_last(mta, api):
+    mta.config["queue"] = {"connections_mx": 7}
+    browser = started(mta, api, "read")
+    mta.config["queue"] = {"connections_mx": 8}
+    mta.write_config()
+    assert browser.get("/settings").table("Settings in force")["queue.connections_mx"][0] == "7"
+    mta.command("reload")
+    wait_until(lambda: browser.get("/settings").table("Settings in force")["queue.connections_mx"][0] == "8", 20, "the reload")
+    assert "No certificate is configured" in browser.page.text
+
+
+def test_a_link_has_its_limits_in_force(mta, api):
+    api.sink.at("rcpt", lambda session, argument: "451 4.3.0 Come again")
+    mta.config['route."remote.example"'] |= {"connections": 3, "messages_per_second": 50}
+    mta.config["queue"] = {"messages_per_connection": 11}
+    browser = started(mta, api)
+    api.submit(MESSAGE, sender="shop@test.example", to="ann@remote.example")
+    wait_until(lambda: "451 4.3.0" in browser.get("/links").text, 20, lambda: browser.page.text)
+    [name] = [text for text, where in browser.page.links.items() if where.startswith("/links/")]
+    shown = browser.follow(name).table("Limits of this link")
+    assert shown["Connections"] == ["3", 'route."remote.example".connections', line_of(mta, "connections = 3")]
+    assert shown["Messages per second"] == ["50", 'route."remote.example".messages_per_second', line_of(mta, "messages_per_second")]
+    assert shown["Messages over one connection"] == ["11", "queue.messages_per_connection", line_of(mta, "messages_per_connection")]
+    assert shown["Connections of all links"][1:] == ["queue.connections_total", "default"]
+    browser.follow("queue.messages_per_connection")
+    assert browser.page.table("Settings in force")["queue.link_share"] == ["5", "default"]

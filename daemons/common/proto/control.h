@@ -52,8 +52,8 @@ inline constexpr std::string_view reload_effects = "reload-effects";
 // deferred), "oldest" (arrival of its oldest message, 0 in `status`), "transaction_ms", "idle_reason" (why nothing is
 // happening; "" when something is).
 inline constexpr std::string_view links = "links";
-// "link": name. Its line as above and "history" (failed tries, as "link_failures" below), then a line per queue of it
-// as below.
+// "link": name. Its line as above and "history" (failed tries, as "link_failures" below) and "limits":
+// [{"name","value","setting" (key of the configuration that it comes from)}], then a line per queue of it as below.
 inline constexpr std::string_view link = "link";
 
 // A line per queue: "queue", "link", "pool", "state" (ready, glitch, retry, routing), "paused", "failures",

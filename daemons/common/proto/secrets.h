@@ -82,6 +82,25 @@ struct Hooks { // the events process's
     bool operator==(const Hooks&) const = default;
 };
 
-using Message = std::variant<Server, Client, Hooks>;
+struct ShownCertificate {
+    std::string file, subject;
+    bool authority = false;   // that clients are verified with; false: one that we show
+    std::int64_t expires = 0; // seconds since 1970
+    static void fields(auto& m, auto& f) {
+        f("file", m.file);
+        f("subject", m.subject);
+        f("authority", m.authority);
+        f("expires", m.expires);
+    }
+    bool operator==(const ShownCertificate&) const = default;
+};
+
+struct Shown { // http's: no secret, only what the files of the others say of themselves
+    std::vector<ShownCertificate> certificates;
+    static void fields(auto& m, auto& f) { f("certificates", m.certificates); }
+    bool operator==(const Shown&) const = default;
+};
+
+using Message = std::variant<Server, Client, Hooks, Shown>;
 
 } // namespace proto::secrets

@@ -10,6 +10,7 @@
 #include "daemons/http/pages/places_page.h"
 #include "daemons/http/pages/suppressions_page.h"
 #include "daemons/http/pages/system/hooks_page.h"
+#include "daemons/http/pages/system/settings_page.h"
 #include "daemons/http/pages/system/try_page.h"
 #include "daemons/http/pages/traffic/door_page.h"
 #include "daemons/http/pages/traffic/senders_page.h"
@@ -31,6 +32,7 @@ void add_pages(Router& router, common::Loop& loop, Login& login) {
     add_door(routes);
     add_hooks(routes);
     add_try(routes, loop);
+    add_settings(routes);
 }
 
 } // namespace http::pages

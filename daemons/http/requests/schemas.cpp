@@ -163,6 +163,19 @@ json summary_members() {
     return object({{"by", text()}, {"groups", list(std::move(group))}, {"groups_total", number()}});
 }
 
+json settings() {
+    auto setting = object({{"section", text()},
+                           {"key", text()},
+                           {"value", described(json{{"type", {"string", "null"}}}, "As TOML; null: it is hidden.")},
+                           {"hidden", described(flag(), "It may be a secret: administrators see it.")},
+                           {"origin", described(text(), "default, or FILE:LINE.")},
+                           {"line", {{"type", {"integer", "null"}}}}});
+    auto certificate = object(
+        {{"file", text()}, {"subject", text()}, {"use", one_of({"server", "verifies clients"})}, {"expires", time()}});
+    return object(
+        {{"file", text()}, {"settings", list(std::move(setting))}, {"certificates", list(std::move(certificate))}});
+}
+
 json explained_recipient() {
     auto gate = object({{"gate", text()},
                         {"open", flag()},
@@ -389,6 +402,7 @@ json schemas() {
                      {"limits", named("Summary")},
                      {"filters", named("Summary")},
                      {"left_out", described(number(), "Events that were not recorded: all kinds together.")}})));
+    put(out, schema::settings, settings());
     put(out, schema::order, order());
     put(out, schema::order_result, order_result());
     put(out, schema::status, status());
@@ -397,8 +411,13 @@ json schemas() {
     put(out, "BackingOff", object({{"source", text()}, {"until", time()}, {"reason", text()}}));
     put(out, schema::links, page("links", named("Link")));
     put(out, schema::link,
-        with(link_members(),
-             object({{"history", list(named("LinkFailure"))}, {"queues_of_link", list(named("Queue"))}})));
+        with(
+            link_members(),
+            object({{"history", list(named("LinkFailure"))},
+                    {"limits", list(object({{"name", text()},
+                                            {"value", number()},
+                                            {"setting", described(text(), "That it comes from: queue.link_share.")}}))},
+                    {"queues_of_link", list(named("Queue"))}})));
     put(out, schema::queue, queue_members());
     put(out, schema::queues, page("queues", named("Queue")));
     put(out, "Pause",

@@ -12,7 +12,7 @@ inline constexpr std::string_view problem = "Problem", submission = "Submission"
                                   submission_result = "SubmissionResult", messages = "MessageList", message = "Message",
                                   explanation = "Explanation", events = "EventList", event = "Event",
                                   removal = "Removal", history = "HistoryList", history_summary = "HistorySummary",
-                                  senders = "Senders", door = "Door", order = "Order",
+                                  senders = "Senders", door = "Door", settings = "Settings", order = "Order",
                                   order_result = "OrderResult", status = "Status", links = "LinkList",
                                   link = "LinkWithQueues", queues = "QueueList", queue = "Queue", pauses = "PauseList",
                                   new_suppression = "NewSuppression", suppression = "Suppression",

@@ -54,6 +54,21 @@ Result<proto::secrets::Hooks> hook_secrets_of(const config::Config& config, uid_
     return out;
 }
 
+// Of each of ours the certificate itself and those that vouch for it.
+proto::secrets::Shown shown_of(const config::Tls& tls, const proto::secrets::Server& server) {
+    constexpr std::size_t longest_chain = 10, most_authorities = 50;
+    proto::secrets::Shown out;
+    const auto add = [&](const std::string& file, const std::string& text, std::size_t most, bool authority) {
+        for (auto& each : tls::certificate_facts(text, most))
+            out.certificates.push_back(
+                {file, std::move(each.subject), authority,
+                 std::chrono::floor<std::chrono::seconds>(each.expires).time_since_epoch().count()});
+    };
+    for (const auto& each : server.certificates) add(each.file, each.chain, longest_chain, false);
+    add(tls.client_authorities, server.client_authorities, most_authorities, true);
+    return out;
+}
+
 } // namespace
 
 KeyRing::KeyRing(uid_t user) : user_(user) { server_.pepper = common::random_bytes(32); }
@@ -113,6 +128,7 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     server_ = std::move(fresh);
     client_ = std::move(client);
     hooks_ = std::move(hooks);
+    shown_ = shown_of(config.tls, server_);
     seen_ = std::move(seen);
     problem_.clear();
     rotate_ticket_keys(config.tls, now);
@@ -168,6 +184,7 @@ Result<std::vector<proto::Role>> KeyRing::seal() {
     TRY(seal(proto::Role::smtpd, server_));
     TRY(seal(proto::Role::smtp_client, client_));
     TRY(seal(proto::Role::events, hooks_));
+    TRY(seal(proto::Role::http, shown_));
     return changed;
 }
 

@@ -56,6 +56,7 @@ private:
     proto::secrets::Server server_;
     proto::secrets::Client client_;
     proto::secrets::Hooks hooks_;
+    proto::secrets::Shown shown_;
     std::vector<Stamp> seen_;
     std::string problem_;
     std::vector<std::string> renewed_;

@@ -158,6 +158,7 @@ void QueueInspector::send_links(const Request& request, const std::string& name)
         known = true;
         auto line = line_of(link);
         if (!name.empty()) line["history"] = json_of(deps_.engine.failures_of(name), {});
+        if (!name.empty()) line["limits"] = json_of(deps_.engine.limits_of(name));
         replies_.send(request, line);
     }
     if (!known)

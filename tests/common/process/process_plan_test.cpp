@@ -31,8 +31,8 @@ TEST_CASE(
             each.role == Role::queue_manager || each.role == Role::pickup || each.role == Role::events;
         CHECK((std::ranges::find(each.expects, Role::http) != each.expects.end()) ==
               (serves_http_clients || each.role == Role::metrics));
-        CHECK(each.secrets ==
-              (each.role == Role::smtpd || each.role == Role::smtp_client || each.role == Role::events));
+        CHECK(each.secrets == (each.role == Role::smtpd || each.role == Role::smtp_client ||
+                               each.role == Role::events || each.role == Role::http));
         if (each.role == Role::smtpd || each.role == Role::pickup || each.role == Role::bounce)
             CHECK(slots.insert(each.instance).second);
         served.insert(each.local_sockets.begin(), each.local_sockets.end());

@@ -1,6 +1,7 @@
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/queue/engine/parts.h"
 #include "daemons/decide/queue/inspection/explain.h"
+#include "daemons/decide/queue/inspection/link_limits.h"
 #include "daemons/decide/queue/inspection/link_listing.h"
 #include "daemons/decide/queue/inspection/message_listing.h"
 #include "daemons/decide/queue/inspection/unrouted.h"
@@ -173,6 +174,9 @@ std::optional<MessageInfo> Engine::next_message(std::uint32_t& cursor, smtp::Now
     return inspection::next_message(parts_->view(), cursor);
 }
 std::vector<LinkInfo> Engine::links(smtp::Now, Ages ages) const { return inspection::links(parts_->view(), ages); }
+std::vector<LinkLimit> Engine::limits_of(std::string_view link) const {
+    return inspection::limits_of(parts_->view(), link);
+}
 std::vector<LinkFailure> Engine::failures_of(std::string_view link) const {
     return inspection::failures_of(parts_->view(), link);
 }

@@ -30,6 +30,7 @@ const std::vector<Section>& sections() {
         {"events", "Events", Url({"events"}), Scope::read},
         {"try", "Try", Url({"try"}), Scope::operate},
         {"hooks", "Hooks", Url({"hooks"}), Scope::read},
+        {"settings", "Settings", Url({"settings"}), Scope::read},
     };
     return all;
 }

@@ -121,7 +121,9 @@ void show_form(const std::shared_ptr<Page>& page) {
     page->show({.title = "Try a delivery",
                 .section = "try",
                 .content = html::join(note("Goes the way that a message would, as far as RCPT: no message is sent."),
-                                      trial_form(*page, trial)),
+                                      trial_form(*page, trial),
+                                      note(html::join("What the access rules say to a client at the door: ",
+                                                      verbatim("postrider try --client IP"), "."))),
                 .twin = "POST /v1/try"});
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("times, and how far they are") {
 }
 
 TEST_CASE("a long list is shown in parts") {
-    const auto is = [](const Part& part, std::size_t from, std::size_t to) {
+    const auto is = [](const http::pages::Part& part, std::size_t from, std::size_t to) {
         return part.from == from && part.to == to;
     };
     CHECK(is(part_of(10'000, ""), 0, 100));
