@@ -14,6 +14,7 @@
 #include "daemons/http/integration/hooks.h"
 #include "daemons/http/integration/metrics.h"
 #include "daemons/http/integration/outbox.h"
+#include "daemons/http/overview/traffic.h"
 #include "daemons/http/pages/frame/problem_page.h"
 #include "daemons/http/pages/pages.h"
 #include "daemons/http/requests/media_type.h"
@@ -80,6 +81,8 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     add_submissions(router_, services_);
     add_operations(router_, services_);
     add_history(router_, services_);
+    add_traffic(router_, services_);
+    add_settings(router_, settings_);
     add_events(router_, services_);
     add_suppressions(router_, services_);
     add_try(router_, services_);
@@ -103,8 +106,9 @@ void Http::reconfigure(common::DaemonConfig daemon_config) {
     services_.followers = config.http.followers;
     services_.content = config.http.content;
     services_.has_metrics = config.metrics.enabled();
-    serve(std::move(daemon_config.listeners), config.http,
-          certificate_of(daemon_config.secrets_as<proto::secrets::Api>(), config.tls));
+    const auto& secrets = daemon_config.secrets_as<proto::secrets::Api>();
+    settings_ = {config.file, config::settings_in_force(daemon_config.text, config.file), secrets.shown};
+    serve(std::move(daemon_config.listeners), config.http, certificate_of(secrets, config.tls));
 }
 
 // What is already served with this certificate continues unchanged.

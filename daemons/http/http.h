@@ -12,6 +12,7 @@
 #include "daemons/http/backend/submission_client.h"
 #include "daemons/http/endpoints/services.h"
 #include "daemons/http/gate.h"
+#include "daemons/http/overview/settings.h"
 #include "daemons/http/requests/router.h"
 #include <map>
 #include <memory>
@@ -52,6 +53,7 @@ private:
     Later later_;
     EventFeed feed_;
     Services services_;
+    SettingsInForce settings_;
     Router router_;
     std::map<std::string, std::unique_ptr<web::Server>> servers_; // by address
     web::Certificate certificate_;                                // of those on addresses

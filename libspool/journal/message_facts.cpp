@@ -7,15 +7,6 @@ namespace spool::journal {
 
 namespace {
 
-void append_strings(JsonObject& event, std::string_view sender, std::string_view message_id, std::string_view submitter,
-                    std::string_view meta, std::string_view headers) {
-    event.text("message_id", message_id, longest_text);
-    event.text_even_if_empty("sender", sender);
-    event.text("submitter", submitter, longest_text);
-    event.object("meta", [&](JsonObject& object) { object.members(meta); });
-    event.object("headers", [&](JsonObject& object) { object.members(headers); });
-}
-
 std::string encode(const std::vector<NamedValue>& values) {
     if (values.empty()) return {};
     std::string text;
@@ -42,17 +33,23 @@ MessageFacts facts_of(const Envelope& envelope) {
             .message_id = envelope.message_id,
             .submitter = envelope.submitter,
             .meta = encode(envelope.meta),
-            .headers = encode(envelope.headers)};
+            .headers = encode(envelope.headers),
+            .lane = envelope.lane,
+            .pool = envelope.pool};
 }
 
 void append(JsonObject& event, const MessageFacts& facts) {
-    if (facts.known) append_strings(event, facts.sender, facts.message_id, facts.submitter, facts.meta, facts.headers);
+    if (!facts.known) return;
+    event.text("message_id", facts.message_id, longest_text);
+    event.text_even_if_empty("sender", facts.sender);
+    event.text("submitter", facts.submitter, longest_text);
+    event.object("meta", [&](JsonObject& object) { object.members(facts.meta); });
+    event.object("headers", [&](JsonObject& object) { object.members(facts.headers); });
+    event.text("lane", facts.lane);
+    event.text("pool", facts.pool, longest_text);
 }
 
-void append_facts(JsonObject& event, const Envelope& envelope) {
-    append_strings(event, envelope.reverse_path, envelope.message_id, envelope.submitter, encode(envelope.meta),
-                   encode(envelope.headers));
-}
+void append_facts(JsonObject& event, const Envelope& envelope) { append(event, facts_of(envelope)); }
 
 void append_acceptance(JsonObject& event, const Envelope& envelope, std::uint64_t size) {
     event.word("source", source_of(envelope));
@@ -73,8 +70,6 @@ void append_acceptance(JsonObject& event, const Envelope& envelope, std::uint64_
         tls.text("peer", envelope.tls_peer, longest_text);
     });
     event.number_even_if_zero("size", size);
-    event.text("lane", envelope.lane);
-    event.text("pool", envelope.pool);
     if (envelope.expiry) event.time("expires", *envelope.expiry);
     if (envelope.deliver_by) event.time("deliver_by", *envelope.deliver_by);
     if (envelope.not_before) event.time("not_before", *envelope.not_before);

@@ -11,8 +11,9 @@ struct MessageFacts {
     bool known = false; // false: the message's file could not be read
     std::string sender; // "" is the null one
     std::string message_id, submitter;
-    std::string meta;    // Envelope::meta as members of an object, encoded; "" none
-    std::string headers; // Envelope::headers likewise
+    std::string meta;       // Envelope::meta as members of an object, encoded; "" none
+    std::string headers;    // Envelope::headers likewise
+    std::string lane, pool; // as it was accepted
     static void fields(auto& m, auto& f) {
         f("known", m.known);
         f("sender", m.sender);
@@ -20,6 +21,8 @@ struct MessageFacts {
         f("submitter", m.submitter);
         f("meta", m.meta);
         f("headers", m.headers);
+        f("lane", m.lane);
+        f("pool", m.pool);
     }
     bool operator==(const MessageFacts&) const = default;
 };

@@ -85,7 +85,7 @@ ROOMS = {
     # IDNA names, regular expressions, units, manual page text
     "daemons/common/text": set(),
     # questions to the journal: query words, search, what became of a message
-    "daemons/common/history": {"daemons/decide/queue"},
+    "daemons/common/history": {"daemons/common/net", "daemons/decide/queue"},
     # kinds of configuration values and keys
     "daemons/common/config/schema": {"daemons/common/net", "daemons/common/text", "daemons/decide/routing"},
     # declares the key tables of all sections
@@ -228,6 +228,8 @@ ROOMS = {
     "daemons/http/lists": set(),
     # what each path of the API does
     "daemons/http/endpoints": {"daemons/http/backend", "daemons/http/lists", "daemons/http/requests"},
+    # the system as a whole: what passes, counted from the journal, and the settings in force
+    "daemons/http/overview": {"daemons/http/endpoints", "daemons/http/requests"},
     # answers that are streamed as fast as a client reads, or as their parts come
     "daemons/http/streams": {"daemons/http/endpoints", "daemons/http/requests"},
     # what the API has for other software: hooks, metrics, EmailEngine's outbox
@@ -241,12 +243,16 @@ ROOMS = {
         "daemons/http/requests"},
     # what pages are made of: tables, fields, rows of links and messages; pure
     "daemons/http/pages/parts": {"daemons/http/html"},
+    # pages about the system itself rather than its mail: hooks, trials, settings
+    "daemons/http/pages/system": {"daemons/http/backend", "daemons/http/pages/frame", "daemons/http/pages/parts"},
+    # pages that count what the journal has of a time: senders, refusals
+    "daemons/http/pages/traffic": {"daemons/http/pages/frame", "daemons/http/pages/parts"},
     # what people see and do in a browser, by the API
     "daemons/http/pages": {"daemons/http/backend", "daemons/http/browser", "daemons/http/pages/frame",
-        "daemons/http/pages/parts", "daemons/http/requests"},
+        "daemons/http/pages/parts", "daemons/http/pages/system", "daemons/http/pages/traffic", "daemons/http/requests"},
     # the API over HTTP, and the pages: who may come in, and who answers
     "daemons/http": {"daemons/http/backend", "daemons/http/browser", "daemons/http/endpoints", "daemons/http/integration",
-        "daemons/http/pages", "daemons/http/pages/frame", "daemons/http/requests", "daemons/http/streams"},
+        "daemons/http/overview", "daemons/http/pages", "daemons/http/pages/frame", "daemons/http/requests", "daemons/http/streams"},
     # the pickup directory without mail: the form of its files, which are whole, those that failed
     "daemons/pickup/directory": set(),
     # accepts local submissions from a socket, the drop directory and the pickup directory

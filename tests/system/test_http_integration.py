@@ -69,6 +69,28 @@ def test_hooks(mta, api, hooked):
     assert command("shop", "explode").status == 404
     assert command("shop", "pause", token=api.tokens["shop"]).status == 403
     assert mta.logged(r"hook shop: paused by token admin")
+    assert command("shop", "pause?why=moves+today").status == 200
+    assert api.json("/v1/hooks")["hooks"][0]["reason"] == "by token admin: moves today"
+    assert command("shop", "replay", {"start_at": 1, "why": "a\nb\x1b[1m" + "c" * 1000}).status == 200
+    assert mta.logged(r"hook shop: continues with event 1, by token admin: a\S*b\S*\[1mc{150,}(?!c{50})")
+
+
+def test_only_the_event_that_was_seen_as_the_next_one_is_skipped(mta, api, hooked):
+    admin = api.allow("admin", "--scope", "admin,read")
+    hooked.answer = lambda request: 500
+    send(api)
+    event = wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["event"], 20, "an event to wait")
+
+    def skip(query):
+        return api.request("POST", f"/v1/hooks/shop/skip?{query}", token=admin)
+    for wrong in ("", "event=x", "event=0", "event=-1", f"event={1 << 63}"):
+        assert skip(wrong).status == 400, wrong
+    assert skip(f"event={event + 1}").status == 409
+    assert api.request("POST", f"/v1/hooks/shop/skip?event={event}").status == 403
+    skipped = skip(f"event={event}&why=broken")
+    assert skipped.json == {"hook": "shop", "skipped": event}
+    assert skip(f"event={event}").status == 409
+    assert "skipped by token admin: broken" in mta.command("hook", "dead", "shop").stdout
 
 
 def test_without_a_journal_there_are_no_hooks(mta, api):
@@ -141,7 +163,7 @@ def test_counts_of_the_journal(mta, api):
     wait_until(lambda: sum(g["delivered"] for g in api.json("/v1/history/summary?by=domain")["groups"]) == 2, 20, "two deliveries")
     wait_until(lambda: api.json("/v1/history/summary?by=type&filter=type%3Dmessage.failed")["groups"], 20, "a failure")
     summary = api.json("/v1/history/summary?by=submitter&filter=type%3Dmessage.accepted")
-    assert {"name": "token:shop", "events": 3, "delivered": 0, "deferred": 0, "failed": 0} in summary["groups"]
+    assert {"name": "token:shop", "events": 3, "accepted": 3, "delivered": 0, "deferred": 0, "failed": 0, "left_out": 0} in summary["groups"]
     assert len(api.json("/v1/history/summary?by=type&limit=1")["groups"]) == 1
     assert api.json("/v1/history/summary?by=type&limit=1")["groups_total"] > 1
     for query in ("", "?by=colour", "?by=type&limit=0", "?by=type&filter=colour%3Dred"):

@@ -4,10 +4,12 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import pytest
 
-from harness.hooks import NODE_MODULES
+from harness.certificates import make_certificate
+from harness.hooks import NODE_MODULES, make_secret
 from harness.http_api import Api
 from harness.sink import address_in
 from harness.watch import wait_until
@@ -26,8 +28,13 @@ def api(mta, remote):
     made.answer = lambda address: "451 4.7.1 " + HOSTILE + "x" * 200
     made.sink.at("rcpt", lambda session, argument: made.answer(address_in(argument)))
     mta.route("*", made.sink)
+    make_secret(mta.folder / "secret")
+    mta.config["hook.shop"] = {"url": f"http://{mta.block.host(90)}:{mta.block.port()}/" + "p" * 200, "secret_file": str(mta.folder / "secret"),
+                               "filter": [f"text={HOSTILE}", "type=*"]}
+    certificate, key = make_certificate(mta.folder, "mail.test.example", days=200)
+    mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)]}
     mta.start()
-    made.allow("boss", "--scope", "read,submit,operate,remove,suppress")
+    made.allow("boss", "--scope", "read,submit,operate,remove,suppress,admin")
     made.wait_until_ready()
     return made
 
@@ -53,8 +60,11 @@ def paths(mta, api):
     api.request("POST", "/v1/suppressions", {"recipient": LONG, "reason": HOSTILE})
     mta.command("pause", "all", "--reason", HOSTILE)
     link = api.json("/v1/links")["links"][0]["link"]
+    wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["state"] != "starting", 20, "the hook to be read")
+    api.request("POST", f"/v1/hooks/shop/pause?{urlencode({'why': HOSTILE})}")
     return ["/", "/messages?q=all", f"/messages/{sent}", f"/messages/{sent}/explain", f"/messages/{sent}/remove", "/links", f"/links/{link}",
-            "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events"]
+            "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events", "/hooks", "/hooks/shop", "/hooks/shop/replay", "/try?address=" + quote(LONG),
+            "/senders?since=1h", "/door", "/settings", "/settings?shown=all"]
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -70,6 +80,8 @@ def test_all_pages(api, paths, width, dark, script):
         assert (look["scripts"], look["images"]) == (1, 0), look["asked"]
     shown = {look["asked"]: look["text"] for look in found["looks"]}
     assert HOSTILE in shown[paths[2]] and HOSTILE in shown["/"] and HOSTILE in shown["/suppressions"]
+    assert HOSTILE in shown["/hooks"] and HOSTILE in shown["/hooks/shop"]
+    assert HOSTILE.replace('"', '\\"') in shown["/settings"] and "mail.test.example" in shown["/settings"]
 
 
 def test_by_keyboard(api, mta):

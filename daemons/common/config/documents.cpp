@@ -4,6 +4,7 @@
 #include "daemons/common/config/fixed_sections.h"
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/overloaded.h"
+#include "daemons/common/config/schema/shown_value.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/text/mdoc.h"
@@ -16,29 +17,8 @@ namespace config {
 
 namespace {
 
-std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
-
 // The default as TOML, or the example where the default depends on the machine.
-std::string shown(const Key& key) {
-    if (!key.example.empty()) return std::string(key.example);
-    return std::visit(
-        Overloaded{
-            [](const TextKey& text) { return in_quotes(text.show()); },
-            [](const ListKey& list) {
-                std::string out;
-                for (const auto& each : list.show()) out += (out.empty() ? "" : ", ") + in_quotes(each);
-                return "[" + out + "]";
-            },
-            [](const IntKey& count) { return std::to_string(*count.value); },
-            [](const SizeKey& size) { return *size.value == 0 ? "0" : in_quotes(print_size(*size.value)); },
-            [](const DurationKey& span) { return in_quotes(print_duration(*span.value)); },
-            [](const BoolKey& flag) { return std::string(*flag.value ? "true" : "false"); },
-            [](const FractionKey& fraction) { return fmt::format("{:.2f}", *fraction.value); },
-            [](const IntListKey& counts) { return fmt::format("[{}]", fmt::join(counts.values, ", ")); },
-            [](const NextHopsKey&) { return std::string("\"mx\""); },
-        },
-        key.target);
-}
+std::string shown(const Key& key) { return key.example.empty() ? shown_value(key) : std::string(key.example); }
 
 std::string_view kind_of(const Key& key) {
     constexpr std::string_view kinds[] = {"string",  "list of strings", "integer",          "size",     "duration",

@@ -1,8 +1,10 @@
 // The configuration from its text: the existing sections, each
 // checked by itself. Checks across sections are in validate.cpp.
 #include "daemons/common/config/fixed_sections.h"
+#include "daemons/common/config/inventory.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/config/partial_config.h"
+#include "daemons/common/config/schema/shown_value.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/toml_reader.h"
@@ -11,6 +13,7 @@
 #include "daemons/decide/routing/transport_entry.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 
 namespace config {
@@ -338,17 +341,37 @@ struct Parsed {
     bool spool_is_known = false; // no problem concerns [spool], nor a word that probably meant it
 };
 
-Parsed parse_all(std::string_view text, std::string_view file, const System& system) {
+Setting setting_of(const std::string& section, const Key& key, std::uint32_t line) {
+    return {section, std::string(key.name), shown_value(key), line, key.guarded};
+}
+
+// `settings`: all of them are put there, unless it is null.
+Parsed parse_all(std::string_view text, std::string_view file, const System& system,
+                 std::vector<Setting>* settings = nullptr) {
     Parsed out;
     auto& config = out.partial.config;
     config.file = file;
     TomlReader toml(file, renamed_keys());
+    std::vector<Setting> of_named;
+    if (settings != nullptr)
+        toml.on_named_section([&](const std::string& path, const Section& section) {
+            for (const auto& key : section.keys)
+                if (const auto line = toml.position(fmt::format("{}.{}", path, key.name)).line; line > 0)
+                    of_named.push_back(setting_of(path, key, line));
+        });
     if (text.size() > max_config_size) {
         toml.problem({}, "larger than 4MiB: not a configuration");
     } else {
         Reader reader(config, toml);
         out.is_toml = reader.read(text);
         if (out.is_toml) validate(config, toml, reader.listeners_by_key(), system);
+    }
+    if (settings != nullptr) {
+        for (const auto& section : fixed_sections(config))
+            for (const auto& key : section.keys)
+                settings->push_back(
+                    setting_of(section.name, key, toml.position(fmt::format("{}.{}", section.name, key.name)).line));
+        std::ranges::move(of_named, std::back_inserter(*settings));
     }
     out.spool_is_known = !toml.has_problem("spool");
     out.partial.problems = toml.problems();
@@ -361,6 +384,12 @@ std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::st
     auto parsed = parse_all(text, file, system);
     if (!parsed.partial.problems.empty()) return std::unexpected(std::move(parsed.partial.problems));
     return std::move(parsed.partial.config);
+}
+
+std::vector<Setting> settings_in_force(std::string_view text, std::string_view file, const System& system) {
+    std::vector<Setting> settings;
+    const auto parsed = parse_all(text, file, system, &settings);
+    return parsed.partial.problems.empty() ? settings : std::vector<Setting>{};
 }
 
 std::expected<PartialConfig, std::vector<Problem>> load_partial(const std::string& file, const System& system) {

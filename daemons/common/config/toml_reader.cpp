@@ -189,7 +189,10 @@ void TomlReader::Inside::named_sections(const toml::node& node, const NamedSecti
             continue;
         }
         reader.positions_[path] = place_of(key.source());
-        named.take(word, path, [&, &inner = inner](Section into) { section(inner, into, path); });
+        named.take(word, path, [&, &inner = inner](const Section& into) {
+            section(inner, into, path);
+            if (reader.on_named_section_) reader.on_named_section_(path, into);
+        });
     }
 }
 

@@ -37,6 +37,10 @@ public:
     explicit TomlReader(std::string_view file, std::span<const RenamedKey> renamed = {})
         : file_(file), renamed_(renamed) {}
 
+    // Called for each named section after it has been read, also if a value was wrong.
+    using OnSection = std::function<void(const std::string& path, const Section& section)>;
+    void on_named_section(OnSection called) { on_named_section_ = std::move(called); }
+
     // False: it is no TOML at all, and problems() says where.
     bool read(std::string_view text, std::span<Section> fixed, std::span<const NamedSections> named);
 
@@ -63,6 +67,7 @@ private:
     struct Inside;
     std::string file_;
     std::span<const RenamedKey> renamed_;
+    OnSection on_named_section_;                // may be empty
     std::map<std::string, Position> positions_; // of the keys that the text sets
     std::vector<TableReference> table_references_;
     std::set<std::string, std::less<>> has_problem_; // sections

@@ -40,6 +40,7 @@ constexpr Word words[] = {
     {"client", Subject::client, ""},
     {"link", Subject::member, "link"},
     {"pool", Subject::member, "pool"},
+    {"lane", Subject::member, "lane"},
     {"submitter", Subject::member, "submitter"},
     {"source", Subject::member, "source"},
     {"listener", Subject::member, "listener"},

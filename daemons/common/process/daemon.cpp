@@ -105,7 +105,8 @@ private:
         if (stopping_) return;
         const std::size_t wanted = 1u + message.has_log_file + message.has_secrets + message.listeners.size();
         if (descriptors.size() != wanted) return fail_start("the configuration from master is incomplete", 70);
-        auto config = config::parse(whole_text(descriptors[0].number()), message.file);
+        const auto text = whole_text(descriptors[0].number());
+        auto config = config::parse(text, message.file);
         if (!config) { // although master has parsed the same text
             if (!daemon_) return fail_start(config.error().front().to_string(), 78);
             log_.error("{}: keeping the previous configuration", config.error().front().to_string());
@@ -134,6 +135,7 @@ private:
             if (auto role = role_named(name)) daemon_config.expected.roles.push_back(*role);
         daemon_config.operators = {geteuid(), message.single_user, {}};
         if (message.has_operators) daemon_config.operators.group = message.operators;
+        daemon_config.text = text;
         serve(message, std::move(daemon_config));
         config_ = std::move(fresh); // only now may the previous one be destroyed
         configure_metrics();

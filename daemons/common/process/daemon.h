@@ -37,6 +37,7 @@ struct DaemonConfig {
     ipc::ExpectedTokens expected;             // for ipc::Listener
     Operators operators = {};                 // the users that may control this daemon
     std::shared_ptr<const proto::secrets::Message> secrets = nullptr; // null: this role has none
+    std::string_view text = {};                                       // of the configuration; during the call only
 
     // Those of this role (proto::secrets::Server, …); empty ones if it got none.
     template <class S> const S& secrets_as() const {

@@ -39,8 +39,7 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
     if (config.http.served()) {
         auto& http = add(Role::http);
         http.local_sockets = {"http"};
-        http.http_listeners = true;
-        http.secrets = true;
+        http.http_listeners = http.secrets = true;
     }
 
     auto& queue = add(Role::queue_manager);

@@ -63,7 +63,8 @@ inline constexpr std::string_view reload_effects = "reload-effects";
 // happening; "" when something is).
 inline constexpr std::string_view links = "links";
 // "link": name; "limit", "after" as in `queues`, for its queues. Its line as above and "history" (failed tries, as
-// "link_failures" below), then a line per queue of it as below.
+// "link_failures" below) and "limits": [{"name","value","setting" (key of the configuration that it comes from)}], then
+// a line per queue of it as below.
 inline constexpr std::string_view link = "link";
 
 // "limit" (0: none); with it, those with the most deliveries first, and "after": {"deliveries","queue"}. A line per
@@ -111,7 +112,7 @@ inline constexpr std::string_view explain = "explain";
 // as it comes: "at_us" (µs since it was asked for), "step" (categorize, route, queue, addresses, connect, greeting,
 // ehlo, starttls, tls, auth, mail, rcpt; with "dialogue" also client and server: lines said and heard; at last result),
 // "finding" (good, notice, temporary, permanent), "host", "recipient", "code", "status", "text", "advice" (what to
-// do). No message, link or counter is touched.
+// do), "rule" (of a route: the pattern of the [route] that decides). No message, link or counter is touched.
 inline constexpr std::string_view attempt = "try";
 
 // "filter" (decide::SuppressionFilter; none: all), "limit" (0: none), "after": {"recipient","sender","pool","lane"}

@@ -82,9 +82,26 @@ struct Hooks { // the events process's
     bool operator==(const Hooks&) const = default;
 };
 
+struct ShownCertificate {
+    std::string file, subject;
+    bool authority = false;   // that clients are verified with; false: one that we show
+    std::int64_t expires = 0; // seconds since 1970
+    static void fields(auto& m, auto& f) {
+        f("file", m.file);
+        f("subject", m.subject);
+        f("authority", m.authority);
+        f("expires", m.expires);
+    }
+    bool operator==(const ShownCertificate&) const = default;
+};
+
 struct Api {                              // the http process's
-    std::vector<Certificate> certificate; // one, or none
-    static void fields(auto& m, auto& f) { f("certificate", m.certificate); }
+    std::vector<Certificate> certificate; // its own: one, or none
+    std::vector<ShownCertificate> shown;  // what the files of all say of themselves
+    static void fields(auto& m, auto& f) {
+        f("certificate", m.certificate);
+        f("shown", m.shown);
+    }
     bool operator==(const Api&) const = default;
 };
 

@@ -104,6 +104,8 @@ public:
     std::optional<LinkInfo> link(std::string_view name, smtp::Now now) const; // with ages
     // The last failed tries of a link, oldest first; none if it is not known.
     std::vector<LinkFailure> failures_of(std::string_view link) const;
+    // In force for a link; none if it is not known.
+    std::vector<LinkLimit> limits_of(std::string_view link) const;
     // Is there mail for it, or anything remembered about it? Everything: always.
     bool knows(Scope scope, std::string_view name) const;
     std::vector<QueueInfo> queues(smtp::Now now, Ages ages = Ages::no) const;

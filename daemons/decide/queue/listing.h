@@ -140,6 +140,13 @@ struct LinkInfo {
     smtp::Duration transaction{}; // measured
 };
 
+// A limit of a link, and where it comes from.
+struct LinkLimit {
+    std::string name; // of the key: "connections"
+    std::uint32_t value = 0;
+    std::string setting; // "route.\"example.org\".connections", "queue.connections_mx"
+};
+
 struct QueueInfo {
     std::string name, link;
     std::string pool; // of source addresses: its mail's, or its route's; "" none

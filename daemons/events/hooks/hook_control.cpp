@@ -1,6 +1,7 @@
 #include "daemons/events/hooks/hook_control.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/proto/hook_control.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +17,8 @@ namespace code = proto::control::code;
 
 namespace {
 
+constexpr std::size_t longest_why = 200;
+
 std::string_view state_of(const Hook& hook) {
     if (!hook.loaded()) return "starting";
     const auto& progress = hook.delivery()->progress();
@@ -25,6 +28,11 @@ std::string_view state_of(const Hook& hook) {
     case HookState::delivering: break;
     }
     return progress.failures + progress.refusals > 0 ? "failing" : "delivering";
+}
+
+// Of the event that is sent next; 0: none waits.
+std::uint64_t waiting_event(const Hook& hook) {
+    return hook.loaded() && !hook.delivery()->events().empty() ? hook.delivery()->events().front().number : 0;
 }
 
 std::string oldest_of(const Hook& hook) {
@@ -42,6 +50,7 @@ json line_of(const Hook& hook, std::uint64_t published) {
         {"published", published},
         {"behind", hook.behind()},
         {"oldest", oldest_of(hook)},
+        {"event", waiting_event(hook)},
         {"next_attempt", std::chrono::ceil<std::chrono::seconds>(hook.wait(common::Loop::now().monotonic)).count()},
         {"last_answer", hook.last_answer()},
         {"problem", hook.problem()},
@@ -63,13 +72,19 @@ std::string text_in(const json& body, const char* name) {
 
 // An attacker in control of http cannot do more.
 bool is_for_http(std::string_view operation) {
-    constexpr std::string_view all[] = {op::list, op::test, op::pause, op::resume, op::replay};
+    constexpr std::string_view all[] = {op::list, op::test, op::pause, op::resume, op::skip, op::replay};
     return std::ranges::find(all, operation) != std::end(all);
 }
 
 std::string name_of(const HookControl::Request& request) {
     if (!request.who.empty()) return request.who;
     return request.credentials.uid == 0 ? "root" : fmt::format("uid {}", request.credentials.uid);
+}
+
+// "token boss", "token boss: maintenance"
+std::string name_and_why(const HookControl::Request& request, const json& body) {
+    const auto why = smtp::printable(text_in(body, "why"), longest_why);
+    return why.empty() ? name_of(request) : fmt::format("{}: {}", name_of(request), why);
 }
 
 } // namespace
@@ -101,7 +116,7 @@ void HookControl::handle(const Request& request, const json& body) {
         return;
     }
     auto& hook = *found->second;
-    const auto who = name_of(request);
+    const auto who = name_and_why(request, body);
     if (operation == op::test) return test(request, hook, who);
     if (operation == op::skip) return skip(request, body, hook, who);
     if (operation == op::replay) return replay(request, body, hook, who);
@@ -140,6 +155,14 @@ void HookControl::test(const Request& request, Hook& hook, const std::string& wh
 }
 
 void HookControl::skip(const Request& request, const json& body, Hook& hook, const std::string& who) {
+    const auto event = body.find("event");
+    if (event != body.end() && *event != waiting_event(hook)) {
+        replies_.refuse(
+            request,
+            fmt::format("event {} is not the one that hook {} sends next", event->dump(), hook.settings().name),
+            code::already);
+        return;
+    }
     if (body.value("all", false)) {
         const auto behind = hook.behind();
         hook.restart_at(hooks_.published() + 1, who);

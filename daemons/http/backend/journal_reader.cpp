@@ -5,6 +5,7 @@
 #include "libspool/disk/real_disk.h"
 #include "libspool/journal/segments/segment_list.h"
 #include <algorithm>
+#include <cerrno>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
@@ -141,20 +142,49 @@ spool::Result<> find(history::HistorySearch& search, const history::HistoryQuery
     return {};
 }
 
-spool::Result<> count(history::HistorySearch& search, const history::HistoryQuery& query,
-                      history::HistorySummary summary, std::uint64_t limit, JournalReader::Answer& answer) {
-    TRY(search.newest_first(query, [&](const json& event) {
-        summary.add(event);
+struct Counter {
+    history::HistorySummary summary;
+    std::vector<std::string> types; // none: all
+
+    void add(const json& event) {
+        if (types.empty() || std::ranges::find(types, history::string_of(event, "type")) != types.end())
+            summary.add(event);
+    }
+    json groups(std::uint64_t limit) const {
+        json out = json::array();
+        for (const auto& [name, counts] : summary.sorted(limit))
+            out.push_back(history::HistorySummary::to_json("name", name, counts));
+        return {{"by", summary.by()}, {"groups", std::move(out)}, {"groups_total", summary.groups_total()}};
+    }
+};
+
+std::expected<std::vector<Counter>, std::string> counters_of(const std::vector<JournalReader::Count>& counts) {
+    std::vector<Counter> out;
+    for (const auto& each : counts) {
+        auto summary = history::HistorySummary::parse(each.by);
+        if (!summary)
+            return std::unexpected(
+                fmt::format("by: expected one of {}", fmt::join(history::HistorySummary::groupings, ", ")));
+        out.push_back({*std::move(summary), each.types});
+    }
+    return out;
+}
+
+// `is_late`: what is older is left out.
+spool::Result<> count(history::HistorySearch& search, const history::HistoryQuery& query, std::vector<Counter> counters,
+                      const Question& question, const std::function<bool()>& is_late, JournalReader::Answer& answer) {
+    const auto has_gone = [&] { return question.cancelled->load(std::memory_order_relaxed); };
+    search.cancel_if([&] { return has_gone() || is_late(); });
+    std::string oldest;
+    const auto done = search.newest_first(query, [&](const json& event) {
+        for (auto& each : counters) each.add(event);
+        oldest = history::string_of(event, "time");
         return true;
-    }));
-    json groups = json::array();
-    for (const auto& [name, counts] : summary.sorted(limit))
-        groups.push_back({{"name", name},
-                          {"events", counts.total()},
-                          {"delivered", counts.delivered},
-                          {"deferred", counts.deferred},
-                          {"failed", counts.failed}});
-    answer.summary = {{"by", summary.by()}, {"groups", std::move(groups)}, {"groups_total", summary.groups_total()}};
+    });
+    if (!done && (done.error().code != ECANCELED || has_gone())) return done;
+    answer.complete = done.has_value();
+    if (!answer.complete) answer.counted_from = std::move(oldest);
+    for (const auto& each : counters) answer.summaries.push_back(each.groups(question.part.limit));
     return {};
 }
 
@@ -181,19 +211,22 @@ void JournalReader::search(std::vector<std::string> words, const Part& part, Can
          std::move(cancelled), std::move(done)});
 }
 
-void JournalReader::summarize(std::vector<std::string> words, std::string by, std::uint64_t limit, Cancelled cancelled,
-                              Done done) {
+void JournalReader::summarize(std::vector<std::string> words, std::vector<Count> counts, std::uint64_t limit,
+                              smtp::Duration within, Cancelled cancelled, Done done) {
     Question question{path_, std::move(words), {.limit = limit}, common::Loop::now().wall, cancelled};
-    add({[question = std::move(question), by = std::move(by)] {
-             const auto summary = history::HistorySummary::parse(by);
-             if (!summary) {
+    add({[question = std::move(question), counts = std::move(counts), within] {
+             auto counters = counters_of(counts);
+             if (!counters) {
                  Answer answer;
-                 answer.wrong =
-                     fmt::format("by: expected one of {}", fmt::join(history::HistorySummary::groupings, ", "));
+                 answer.wrong = counters.error();
                  return answer;
              }
+             const auto begin = common::Loop::now().monotonic;
+             const auto is_late = [&] {
+                 return within > smtp::Duration::zero() && common::Loop::now().monotonic - begin > within;
+             };
              return answer_with(question, [&](auto& search, const auto& query, auto& answer) {
-                 return count(search, query, *summary, question.part.limit, answer);
+                 return count(search, query, *std::move(counters), question, is_late, answer);
              });
          },
          std::move(cancelled), std::move(done)});

@@ -33,7 +33,10 @@ public:
         std::vector<nlohmann::json> events; // that belong to no message
         std::uint64_t next = 0;             // there are more than the limit: from this event on; 0: none
         std::uint64_t damaged = 0;          // places that could not be read
-        nlohmann::json summary;             // {"by","groups":[{"name","events","delivered",…}],"groups_total"}
+        // Of each count {"by","groups":[{"name","events","delivered",…}],"groups_total"}.
+        std::vector<nlohmann::json> summaries;
+        bool complete = true;     // it was done within the time
+        std::string counted_from; // if it was not: time of the oldest event that was counted
     };
     using Done = std::function<void(Answer)>;
     // The client has gone: the search ends early, or does not begin. From any thread.
@@ -50,8 +53,15 @@ public:
         std::uint64_t limit = 0, from = history::HistorySearch::newest;
     };
     void search(std::vector<std::string> words, const Part& part, Cancelled cancelled, Done done);
-    // All events that match, counted by one of HistorySummary::groupings; the `limit` largest groups.
-    void summarize(std::vector<std::string> words, std::string by, std::uint64_t limit, Cancelled cancelled, Done done);
+    // Counts events by one of HistorySummary::groupings.
+    struct Count {
+        std::string by;
+        std::vector<std::string> types = {}; // only of events of these types; none: of all
+    };
+    // All events that match, newest first, with each of the counts; the `limit` largest groups of each. `within`:
+    // after that, older events are left out; zero: all are counted.
+    void summarize(std::vector<std::string> words, std::vector<Count> counts, std::uint64_t limit,
+                   smtp::Duration within, Cancelled cancelled, Done done);
     // At most one message.
     void message(std::string id, Done done);
     std::size_t open() const { return waiting_.size() + running_; }

@@ -17,13 +17,6 @@ std::vector<std::string> words_in(const web::Request& request) {
     return words;
 }
 
-// It is true when the client has gone.
-JournalReader::Cancelled cancelled_with(const Call& call) {
-    auto out = std::make_shared<std::atomic<bool>>(false);
-    call.shared_exchange()->on_gone([out] { out->store(true, std::memory_order_relaxed); });
-    return out;
-}
-
 void search(Services& services, const std::shared_ptr<Call>& call) {
     const auto limit = limit_in(call->request());
     if (!limit) return call->respond(limit.error());
@@ -59,10 +52,10 @@ void search(Services& services, const std::shared_ptr<Call>& call) {
 void summarize(Services& services, const std::shared_ptr<Call>& call) {
     const auto limit = limit_in(call->request());
     if (!limit) return call->respond(limit.error());
-    services.journal.summarize(words_in(call->request()), std::string(call->parameter("by")), *limit,
+    services.journal.summarize(words_in(call->request()), {{std::string(call->parameter("by"))}}, *limit, {},
                                cancelled_with(*call), [call](const JournalReader::Answer& answer) {
                                    if (const auto problem = problem_of(answer)) return call->respond(*problem);
-                                   auto out = answer.summary;
+                                   auto out = answer.summaries.front();
                                    out["damaged"] = answer.damaged;
                                    call->respond(json_response(200, out));
                                });
@@ -81,6 +74,12 @@ void events(Services& services, const std::shared_ptr<Call>& call) {
 }
 
 } // namespace
+
+JournalReader::Cancelled cancelled_with(const Call& call) {
+    auto out = std::make_shared<std::atomic<bool>>(false);
+    call.shared_exchange()->on_gone([out] { out->store(true, std::memory_order_relaxed); });
+    return out;
+}
 
 json json_of(const history::MessageHistory& message) {
     json out = {{"id", message.id()},
@@ -144,7 +143,7 @@ void add_history(Router& router, Services& services) {
          .path = "/v1/history/summary",
          .scope = Scope::read,
          .summary = "Count events of the journal",
-         .parameters = {{"by", "class, link, day, submitter, domain, reply or type"},
+         .parameters = {{"by", "class, link, day, submitter, pool, lane, domain, reply, type, rule, limit or network"},
                         {"filter", "Words that select events; none: all", Parameter::Kind::texts},
                         {"limit", "Maximum number of groups: 100 by default, at most 1000", Parameter::Kind::number}},
          .answer = schema::history_summary,

@@ -14,6 +14,8 @@ void add_history(Router& router, Services& services);
 nlohmann::json json_of(const history::MessageHistory& message);
 // The same with a part of the recipients, and "next".
 nlohmann::json json_of(const history::MessageHistory& message, const ListPart& part);
+// It is true when the client has gone.
+JournalReader::Cancelled cancelled_with(const Call& call);
 // Why the journal could not answer; nothing: it has.
 std::optional<Problem> problem_of(const JournalReader::Answer& answer);
 

@@ -1,6 +1,7 @@
 #include "daemons/http/integration/hooks.h"
 #include "daemons/common/proto/hook_control.h"
 #include "daemons/http/endpoints/answers.h"
+#include "daemons/http/endpoints/limits.h"
 #include "daemons/http/requests/json_reader.h"
 #include "daemons/http/requests/schemas.h"
 #include "daemons/http/requests/times.h"
@@ -14,7 +15,8 @@ namespace hook_op = proto::hook_control::op;
 
 namespace {
 
-constexpr auto longest_test = std::chrono::seconds(330); // more than the longest hook.timeout
+constexpr std::uint64_t largest_number = std::uint64_t{1} << 62; // of an event
+constexpr auto longest_test = std::chrono::seconds(330);         // more than the longest hook.timeout
 
 // The path of a URL, and arguments of a command, may be secrets.
 std::string without_secrets(const std::string& target) {
@@ -40,6 +42,7 @@ void list_hooks(Services& services, const std::shared_ptr<Call>& call) {
 
 void carry_out(Services& services, const std::shared_ptr<Call>& call, json request) {
     request["hook"] = call->value(0);
+    if (const auto why = call->parameter("why"); !why.empty()) request["why"] = why;
     services.hooks.ask(
         call->caller().principal, std::move(request),
         [call](const QueueClient::Answer& answer) {
@@ -55,10 +58,23 @@ void replay(Services& services, const std::shared_ptr<Call>& call) {
     const auto object = read_json(call->request().body);
     if (!object) return call->respond(object.error());
     Members members(*object);
-    const auto start_at = members.number("start_at", std::uint64_t{1} << 62);
+    const auto start_at = members.number("start_at", largest_number);
+    const auto why = members.text("why");
     if (start_at == 0) members.wrong("start_at", "the number of an event");
     if (const auto wrong = members.problem()) return call->respond(*wrong);
-    carry_out(services, call, {{"op", hook_op::replay}, {"start_at", start_at}});
+    json request = {{"op", hook_op::replay}, {"start_at", start_at}};
+    if (!why.empty()) request["why"] = why;
+    carry_out(services, call, std::move(request));
+}
+
+// Only the event that the client has seen as the next one.
+void skip(Services& services, const std::shared_ptr<Call>& call) {
+    const auto event = number_in(call->request(), "event", 0, largest_number);
+    if (!event) return call->respond(event.error());
+    if (*event == 0)
+        return call->respond(
+            Problem{400, "invalid-request", "event: expected the number of the event that is sent next."});
+    carry_out(services, call, {{"op", hook_op::skip}, {"event", *event}});
 }
 
 } // namespace
@@ -72,11 +88,13 @@ void add_hooks(Router& router, Services& services) {
                 .answer_types = {json_type, lines_type},
                 .statuses = {200, 503},
                 .handle = [&services](const std::shared_ptr<Call>& call) { list_hooks(services, call); }});
+    const Parameter why{"why", "For the log"};
     const auto command = [&](std::string_view path, std::string_view operation, std::string_view summary) {
         router.add({.method = "POST",
                     .path = path,
                     .scope = Scope::admin,
                     .summary = summary,
+                    .parameters = {why},
                     .answer = schema::hook_result,
                     .statuses = {200, 400, 404, 409, 503},
                     .handle = [&services, operation](const std::shared_ptr<Call>& call) {
@@ -86,6 +104,14 @@ void add_hooks(Router& router, Services& services) {
     command("/v1/hooks/{name}/test", hook_op::test, "Send an event hook.test");
     command("/v1/hooks/{name}/pause", hook_op::pause, "Pause a hook");
     command("/v1/hooks/{name}/resume", hook_op::resume, "Resume a hook");
+    router.add({.method = "POST",
+                .path = "/v1/hooks/{name}/skip",
+                .scope = Scope::admin,
+                .summary = "Give up the event that is sent next",
+                .parameters = {{"event", "Its number: no other event is given up", Parameter::Kind::number}, why},
+                .answer = schema::hook_result,
+                .statuses = {200, 400, 404, 409, 503},
+                .handle = [&services](const std::shared_ptr<Call>& call) { skip(services, call); }});
     router.add({.method = "POST",
                 .path = "/v1/hooks/{name}/replay",
                 .scope = Scope::admin,

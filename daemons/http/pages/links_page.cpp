@@ -1,4 +1,5 @@
 #include "daemons/http/pages/links_page.h"
+#include "daemons/http/pages/parts/limit_parts.h"
 #include "daemons/http/pages/parts/link_parts.h"
 #include "daemons/http/pages/parts/members.h"
 #include <fmt/format.h>
@@ -112,24 +113,27 @@ Html queues_of(const Page& page, const std::string& name, const json& link) {
 void show_link(const std::shared_ptr<Page>& page) {
     const auto name = page->call().value(0);
     web::Fields part = {{"after", page->parameter("after")}}; // of its queues
-    page->ask({.method = "GET", .segments = {"v1", "links", name}, .parameters = std::move(part)},
-              [page, name](const json& link) {
-                  const auto now = page->now();
-                  Html actions = link_to(Url({"messages"}, {{"q", "link=" + name}}), "Its messages");
-                  if (page->may(Scope::operate)) {
-                      const Url::Parameters place = {{"scope", "link"}, {"name", name}};
-                      actions += flag_in(link, "paused") ? action_link(Url({"places", "resume"}, place), "Resume")
-                                                         : action_link(Url({"places", "pause"}, place), "Pause");
-                      actions += action_link(Url({"places", "force"}, place), "Retry now");
-                  }
-                  page->show(
-                      {.title = fmt::format("Link {}", name),
-                       .section = "links",
-                       .content = html::join(link_facts(link, now), element("div", {{"class", "actions"}}, actions),
-                                             addresses(link), backing_off(link, now), failures_of(link, now),
-                                             queues_of(*page, name, link)),
-                       .twin = fmt::format("GET /v1/links/{}", name)});
-              });
+    page->ask(
+        {.method = "GET", .segments = {"v1", "links", name}, .parameters = std::move(part)},
+        [page, name](const json& link) {
+            page->ask({.method = "GET", .segments = {"v1", "settings"}}, [page, name, link](const json& settings) {
+                const auto now = page->now();
+                Html actions = link_to(Url({"messages"}, {{"q", "link=" + name}}), "Its messages");
+                if (page->may(Scope::operate)) {
+                    const Url::Parameters place = {{"scope", "link"}, {"name", name}};
+                    actions += flag_in(link, "paused") ? action_link(Url({"places", "resume"}, place), "Resume")
+                                                       : action_link(Url({"places", "pause"}, place), "Pause");
+                    actions += action_link(Url({"places", "force"}, place), "Retry now");
+                }
+                page->show(
+                    {.title = fmt::format("Link {}", name),
+                     .section = "links",
+                     .content = html::join(link_facts(link, now), element("div", {{"class", "actions"}}, actions),
+                                           limits_of_link(link, settings), addresses(link), backing_off(link, now),
+                                           failures_of(link, now), queues_of(*page, name, link)),
+                     .twin = fmt::format("GET /v1/links/{}", name)});
+            });
+        });
 }
 
 } // namespace

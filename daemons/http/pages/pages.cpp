@@ -9,6 +9,11 @@
 #include "daemons/http/pages/now_page.h"
 #include "daemons/http/pages/places_page.h"
 #include "daemons/http/pages/suppressions_page.h"
+#include "daemons/http/pages/system/hooks_page.h"
+#include "daemons/http/pages/system/settings_page.h"
+#include "daemons/http/pages/system/try_page.h"
+#include "daemons/http/pages/traffic/door_page.h"
+#include "daemons/http/pages/traffic/senders_page.h"
 
 namespace http::pages {
 
@@ -23,6 +28,11 @@ void add_pages(Router& router, common::Loop& loop, Login& login) {
     add_places(routes);
     add_suppressions(routes);
     add_events(routes);
+    add_senders(routes);
+    add_door(routes);
+    add_hooks(routes);
+    add_try(routes, loop);
+    add_settings(routes);
 }
 
 } // namespace http::pages

@@ -17,6 +17,7 @@ json hook() {
                    {"next", number()},
                    {"published", number()},
                    {"behind", number()},
+                   {"event", described(number(), "The event that is sent next; 0: none waits.")},
                    {"oldest", time()},
                    {"failures", number()},
                    {"failing_since", time()},
@@ -48,9 +49,12 @@ json outbox_message() {
 void add_integration_schemas(json& schemas) {
     put(schemas, "Hook", hook());
     put(schemas, schema::hooks, page("hooks", named("Hook")));
-    put(schemas, schema::hook_replay, object({{"start_at", described(number(), "Number of an event.")}}));
+    put(schemas, schema::hook_replay,
+        object({{"start_at", described(number(), "Number of an event.")}}, {{"why", text()}}));
     put(schemas, schema::hook_result,
-        object({{"hook", text()}}, {{"accepted", described(flag(), "Of the event hook.test.")}, {"answer", text()}}));
+        object({{"hook", text()}}, {{"accepted", described(flag(), "Of the event hook.test.")},
+                                    {"answer", text()},
+                                    {"skipped", described(number(), "Number of the event that was given up.")}}));
     put(schemas, schema::outbox_message, outbox_message());
     put(schemas, schema::outbox,
         object({{"total", number()},

@@ -156,14 +156,29 @@ json finished_message() {
                      "From the journal.");
 }
 
-json history_summary() {
-    auto group = object({{"name", text()},
-                         {"events", number()},
-                         {"delivered", number()},
-                         {"deferred", number()},
-                         {"failed", number()}});
+json summary_members() {
+    auto group =
+        object({{"name", text()},
+                {"events", number()},
+                {"accepted", number()},
+                {"delivered", number()},
+                {"deferred", number()},
+                {"failed", number()},
+                {"left_out", described(number(), "Events that were not recorded, because there were too many.")}});
+    return object({{"by", text()}, {"groups", list(std::move(group))}, {"groups_total", number()}});
+}
+
+json settings() {
+    auto setting = object({{"section", text()},
+                           {"key", text()},
+                           {"value", described(json{{"type", {"string", "null"}}}, "As TOML; null: it is hidden.")},
+                           {"hidden", described(flag(), "It may be a secret: administrators see it.")},
+                           {"origin", described(text(), "default, or FILE:LINE.")},
+                           {"line", {{"type", {"integer", "null"}}}}});
+    auto certificate = object(
+        {{"file", text()}, {"subject", text()}, {"use", one_of({"server", "verifies clients"})}, {"expires", time()}});
     return object(
-        {{"by", text()}, {"groups", list(std::move(group))}, {"groups_total", number()}, {"damaged", number()}});
+        {{"file", text()}, {"settings", list(std::move(setting))}, {"certificates", list(std::move(certificate))}});
 }
 
 json explained_recipient() {
@@ -334,7 +349,8 @@ json trial_step() {
                    {"code", number()},
                    {"status", text()},
                    {"text", text()},
-                   {"advice", text()}});
+                   {"advice", text()},
+                   {"rule", described(text(), "Of a route: the pattern of the [route] that decides; empty: none.")}});
 }
 
 json suppression() {
@@ -374,7 +390,25 @@ json schemas() {
                 {"more", flag()},
                 {"next", next_part()},
                 {"damaged", number()}}));
-    put(out, schema::history_summary, history_summary());
+    put(out, "Summary", summary_members());
+    put(out, schema::history_summary, with(summary_members(), object({{"damaged", number()}})));
+    const auto counted = object({{"complete", described(flag(), "Everything since then was counted, within the time.")},
+                                 {"counted_from", time()},
+                                 {"damaged", number()}});
+    put(out, schema::senders,
+        with(counted, object({{"submitters", named("Summary")},
+                              {"pools", named("Summary")},
+                              {"lanes", named("Summary")},
+                              {"classes", named("Summary")}})));
+    put(out, schema::door,
+        with(counted,
+             object({{"types", named("Summary")},
+                     {"rules", named("Summary")},
+                     {"networks", named("Summary")},
+                     {"limits", named("Summary")},
+                     {"filters", named("Summary")},
+                     {"left_out", described(number(), "Events that were not recorded: all kinds together.")}})));
+    put(out, schema::settings, settings());
     put(out, schema::order, order());
     put(out, schema::order_result, order_result());
     put(out, schema::status, status());
@@ -390,9 +424,14 @@ json schemas() {
     put(out, "BackingOff", object({{"source", text()}, {"until", time()}, {"reason", text()}}));
     put(out, schema::links, page("links", named("Link")));
     put(out, schema::link,
-        with(link_members(), object({{"history", list(named("LinkFailure"))},
-                                     {"queues_of_link", list(named("Queue"))},
-                                     {"next", next_part()}})));
+        with(
+            link_members(),
+            object({{"history", list(named("LinkFailure"))},
+                    {"limits", list(object({{"name", text()},
+                                            {"value", number()},
+                                            {"setting", described(text(), "That it comes from: queue.link_share.")}}))},
+                    {"queues_of_link", list(named("Queue"))},
+                    {"next", next_part()}})));
     put(out, schema::queue, queue_members());
     put(out, schema::queues, page("queues", named("Queue")));
     put(out, "Pause",

@@ -63,6 +63,22 @@ Result<proto::secrets::Hooks> hook_secrets_of(const config::Config& config, uid_
     return out;
 }
 
+// What certificates say of themselves: each of ours with those that vouch for it, and the authorities of clients.
+std::vector<proto::secrets::ShownCertificate> shown_of(const config::Tls& tls, const proto::secrets::Server& server,
+                                                       const proto::secrets::Api& api) {
+    constexpr std::size_t longest_chain = 10, most_authorities = 50;
+    std::vector<proto::secrets::ShownCertificate> out;
+    const auto add = [&](const std::string& file, const std::string& text, std::size_t most, bool authority) {
+        for (auto& each : tls::certificate_facts(text, most))
+            out.push_back({file, std::move(each.subject), authority,
+                           std::chrono::floor<std::chrono::seconds>(each.expires).time_since_epoch().count()});
+    };
+    for (const auto& each : server.certificates) add(each.file, each.chain, longest_chain, false);
+    for (const auto& each : api.certificate) add(each.file, each.chain, longest_chain, false);
+    add(tls.client_authorities, server.client_authorities, most_authorities, true);
+    return out;
+}
+
 } // namespace
 
 KeyRing::KeyRing(uid_t user) : user_(user) { server_.pepper = common::random_bytes(32); }
@@ -126,6 +142,7 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     client_ = std::move(client);
     hooks_ = std::move(hooks);
     api_ = std::move(api);
+    api_.shown = shown_of(config.tls, server_, api_);
     seen_ = std::move(seen);
     problem_.clear();
     rotate_ticket_keys(config.tls, now);

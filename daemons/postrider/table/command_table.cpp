@@ -123,7 +123,8 @@ constexpr Option history_options[] = {
     {"--follow", "", "print matching events as they are written"},
     {"--limit", "N", "show at most N messages (default: 100), or N groups"},
     {"--check", "", "check that the journal and the spool account for every accepted message"},
-    {"--summary", "by=GROUP", "count events by class, link, day, submitter, domain, reply or type"},
+    {"--summary", "by=GROUP",
+     "count events by class, link, day, submitter, pool, lane, domain, reply, type, rule, limit or network"},
     {"--all", "", "read also what is not known to be on stable storage"}};
 constexpr Option verify_options[] = {{"--all", "", "read also what is not known to be on stable storage"}};
 constexpr Option journal_cat_options[] = {{"--start-at", "NUMBER", "begin with the event of this number"},

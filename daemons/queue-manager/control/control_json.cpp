@@ -229,6 +229,13 @@ json json_of(const RouteQuery::RecipientRoute& recipient_route) {
     return out;
 }
 
+json json_of(const std::vector<decide::queue::LinkLimit>& limits) {
+    json out = json::array();
+    for (const auto& each : limits)
+        out.push_back({{"name", each.name}, {"value", each.value}, {"setting", each.setting}});
+    return out;
+}
+
 json json_of(const ProbeLine& line) {
     constexpr std::string_view findings[] = {"good", "notice", "temporary", "permanent"};
     return {{"at_us", line.at.count()},
@@ -239,7 +246,8 @@ json json_of(const ProbeLine& line) {
             {"code", line.code},
             {"status", line.status},
             {"text", line.text},
-            {"advice", line.advice}};
+            {"advice", line.advice},
+            {"rule", line.rule}};
 }
 
 json json_of(const Pause& pause) {

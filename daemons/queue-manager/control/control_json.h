@@ -31,6 +31,7 @@ nlohmann::json json_of(const std::vector<decide::queue::LinkFailure>& failures, 
 nlohmann::json json_of(const Pause& pause);
 nlohmann::json json_of(const RouteQuery::RecipientRoute& recipient_route);
 nlohmann::json json_of(const ProbeLine& line);
+nlohmann::json json_of(const std::vector<decide::queue::LinkLimit>& limits);
 
 // What a message's own header says, as a person reads it; "" nothing.
 struct HeaderFacts {

@@ -393,7 +393,9 @@ void MessageEvents::removed(QueueId id, const MessageFacts& about, std::string_v
 void MessageEvents::changed(EventType type, QueueId id, const MessageFacts& about, std::string_view who,
                             std::string_view why, std::string_view name, std::string_view what) {
     add(type, id, [&](JsonObject& event) {
-        append(event, about);
+        auto facts = about;
+        if (name == "lane") facts.lane.clear(); // the new one follows
+        append(event, facts);
         if (!name.empty()) event.text(name, what);
         event.text("who", who);
         event.text("why", why, spool::journal::longest_text);

@@ -58,7 +58,7 @@ std::string shown(const proto::route::Host& host, decide::RouteKind kind) {
 }
 
 ProbeLine of_route(const proto::route::Routed& route) {
-    ProbeLine line{.step = "route", .status = route.status, .text = route.text};
+    ProbeLine line{.step = "route", .status = route.status, .text = route.text, .rule = route.rule};
     if (!route.rule.empty()) line.text = fmt::format("by [route.\"{}\"]: {}", route.rule, line.text);
     if (route.kind == decide::RouteKind::temporary || route.kind == decide::RouteKind::permanent) {
         line.finding = route.kind == decide::RouteKind::permanent ? Finding::permanent : Finding::temporary;

@@ -27,6 +27,7 @@ struct ProbeLine {
     std::uint16_t code = 0;
     std::string status = {}, text = {};
     std::string advice = {}; // what to do; "" nothing
+    std::string rule = {};   // of a route: the pattern of the [route] that decides; "": none does
 };
 
 // "mx.example.org", "mx.example.org:2525", "192.0.2.1", "[2001:db8::1]:25": a host itself, without an MX lookup.

@@ -200,6 +200,7 @@ void QueueInspector::send_link(const Request& request, const json& body) const {
             code::unknown);
     auto line = line_of(*link);
     line["history"] = json_of(deps_.engine.failures_of(name), {});
+    line["limits"] = json_of(deps_.engine.limits_of(name));
     replies_.send(request, line);
     const auto part = part_in(body, "queue").value_or(BusiestFirst{.at_most = SIZE_MAX, .behind = {}});
     for (const auto& queue : deps_.engine.queues(name, now, part)) replies_.send(request, line_of(queue));

@@ -46,15 +46,20 @@ TEST_CASE("searches and counts") {
     Place place(30);
     JournalReader::Answer found, counted, wrong;
     place.reader.search({"domain=d1.example"}, {.limit = 4}, flag(), [&](auto answer) { found = std::move(answer); });
-    place.reader.summarize({}, "domain", 2, flag(), [&](auto answer) { counted = std::move(answer); });
-    place.reader.summarize({}, "colour", 2, flag(), [&](auto answer) { wrong = std::move(answer); });
+    place.reader.summarize({}, {{"domain"}, {"type", {"message.failed"}}}, 2, 1h, flag(),
+                           [&](auto answer) { counted = std::move(answer); });
+    place.reader.summarize({}, {{"domain"}, {"colour"}}, 2, {}, flag(),
+                           [&](auto answer) { wrong = std::move(answer); });
     place.until_idle();
     CHECK(found.failed == "");
     CHECK(found.messages.size() == 4);
     CHECK(found.next == 16); // of 28, 25, 22 and 19, the next one
-    CHECK(counted.summary["groups"].size() == 2);
-    CHECK(counted.summary["groups"][0]["delivered"] == 10);
-    CHECK(counted.summary["groups_total"] == 3);
+    REQUIRE(counted.summaries.size() == 2);
+    CHECK(counted.summaries[0]["groups"].size() == 2);
+    CHECK(counted.summaries[0]["groups"][0]["delivered"] == 10);
+    CHECK(counted.summaries[0]["groups_total"] == 3);
+    CHECK(counted.summaries[1]["groups_total"] == 0);
+    CHECK(counted.complete);
     CHECK(wrong.wrong.starts_with("by: expected one of class, link"));
 }
 
@@ -71,10 +76,20 @@ TEST_CASE("a search whose client has gone is given up, and one that waits does n
     CHECK(found.messages.size() == 4);
     const auto running = flag();
     JournalReader::Answer given_up;
-    place.reader.summarize({}, "domain", 2, running, [&](auto answer) { given_up = std::move(answer); });
+    place.reader.summarize({}, {{"domain"}}, 2, {}, running, [&](auto answer) { given_up = std::move(answer); });
     running->store(true);
     place.until_idle();
-    CHECK((given_up.failed == "the search was cancelled" || !given_up.summary.is_null())); // it may have been done
+    CHECK((given_up.failed == "the search was cancelled" || !given_up.summaries.empty())); // it may have been done
+}
+
+TEST_CASE("a count that takes too long ends with what it has counted, and says so") {
+    Place place(30);
+    JournalReader::Answer counted;
+    place.reader.summarize({}, {{"domain"}}, 2, 1us, flag(), [&](auto answer) { counted = std::move(answer); });
+    place.until_idle();
+    CHECK(counted.failed == "");
+    CHECK(!counted.complete);
+    CHECK(counted.summaries.size() == 1);
 }
 
 TEST_CASE("a search goes on, and shows no message again that has older events, too") {

@@ -53,6 +53,12 @@ TEST_CASE_FIXTURE(Rig, "each role is handed its own") {
     CHECK(std::get<proto::secrets::Client>(*client_side).credentials == "relay.example.net alice:pencil\n");
     CHECK(smtpd.find("pencil") == std::string::npos);
     CHECK(client.find("hash") == std::string::npos);
+    const auto shown = text_of(ring.file_for(Role::http)); // certificates, and of them only what anybody may see
+    const auto of_http = ipc::decode<proto::secrets::Message>(shown);
+    REQUIRE(of_http);
+    CHECK(std::get<proto::secrets::Api>(*of_http).shown.empty());
+    CHECK(shown.find("pencil") == std::string::npos);
+    CHECK(shown.find("hash") == std::string::npos);
     for (const auto role :
          {Role::router, Role::queue_manager, Role::categorizer, Role::pickup, Role::bounce, Role::local})
         CHECK(ring.file_for(role) == -1);

@@ -2,6 +2,7 @@
 the forms that a page has. What it reads must be well-formed, and as the content security policy wants it."""
 import http.client
 import os
+import re
 import socket
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ class Document(HTMLParser):
     def __init__(self, markup):
         super().__init__(convert_charrefs=True)
         self.texts, self.links, self.forms, self.open, self.ids, self.labelled, self.elements = [], {}, [], [], [], set(), []
-        self.option = None
+        self.option, self.markup = None, markup
         self.feed(markup)
         self.close()
         assert not self.open, f"left open: {self.open}"
@@ -67,6 +68,12 @@ class Document(HTMLParser):
     @property
     def text(self):
         return " ".join(" ".join(self.texts).split())
+
+    def table(self, caption):
+        """{first cell: the others} of each row."""
+        body = self.markup.partition(f"<caption>{caption}</caption>")[2].partition("</table>")[0].partition("<tbody>")[2]
+        rows = [[Document(cell).text for cell in re.findall(r"<t[hd][ >].*?</t[hd]>", row)] for row in body.split("<tr>")[1:]]
+        return {first: rest for first, *rest in rows}
 
     def form(self, button):
         [found] = [form for form in self.forms if button in form.buttons]

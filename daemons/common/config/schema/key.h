@@ -59,6 +59,7 @@ struct Key {
     std::variant<TextKey, ListKey, IntKey, SizeKey, DurationKey, BoolKey, FractionKey, IntListKey, NextHopsKey> target;
     std::string_view meaning; // plain sentences, for the sample and the manual
     std::string_view example; // shown instead of the default where that depends on the machine; TOML
+    bool guarded = false;     // its value may be a secret, or contain one: shown to administrators only
 };
 
 struct Section {

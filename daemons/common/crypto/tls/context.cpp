@@ -1,5 +1,6 @@
 #include "daemons/common/crypto/tls/context.h"
 #include "daemons/common/crypto/tls/session.h"
+#include "libsmtp/text/text.h"
 #include <cstring>
 #include <ctime>
 #include <fmt/format.h>
@@ -17,11 +18,22 @@ using spool::Result;
 
 namespace {
 
+constexpr std::size_t longest_subject = 500;
+
 using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 
 Bio reading(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
+
+// "O=Example, CN=mail.example.org", in ASCII.
+std::string name_text(const X509_NAME* name) {
+    const Bio out(BIO_new(BIO_s_mem()));
+    char* text = nullptr;
+    if (!out || X509_NAME_print_ex(out.get(), name, 0, XN_FLAG_ONELINE & ~XN_FLAG_SPC_EQ) < 0) return {};
+    const auto size = BIO_get_mem_data(out.get(), &text);
+    return smtp::printable({text, static_cast<std::size_t>(size)}, longest_subject);
+}
 
 // A daemon cannot use a key with a pass phrase: it must not ask the terminal.
 int no_pass_phrase(char*, int, int, void*) { return 0; }
@@ -79,6 +91,20 @@ Result<> check(const proto::secrets::Certificate& certificate, const std::string
     auto used = use(context.get(), certificate);
     if (!used && key_file != certificate.file) used.error().what += fmt::format(" (the key is in {})", key_file);
     return used;
+}
+
+std::vector<CertificateFacts> certificate_facts(const std::string& text, std::size_t most) {
+    std::vector<CertificateFacts> out;
+    const auto bytes = reading(text);
+    while (out.size() < most) {
+        const Certificate one(PEM_read_bio_X509(bytes.get(), nullptr, no_pass_phrase, nullptr));
+        std::tm parts{};
+        if (!one || ASN1_TIME_to_tm(X509_get0_notAfter(one.get()), &parts) != 1) break;
+        out.push_back(
+            {name_text(X509_get_subject_name(one.get())), smtp::WallTime(std::chrono::seconds(timegm(&parts)))});
+    }
+    ERR_clear_error();
+    return out;
 }
 
 std::optional<smtp::WallTime> certificate_expiry(const std::string& chain) {

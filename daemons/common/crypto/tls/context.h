@@ -66,6 +66,12 @@ private:
 // Does this chain contain certificates, and does the key match? Master checks this before it passes them on. The error
 // names `key_file`.
 spool::Result<> check(const proto::secrets::Certificate& certificate, const std::string& key_file);
+struct CertificateFacts {
+    std::string subject; // "CN=mail.example.org"
+    smtp::WallTime expires;
+};
+// Of each certificate in a text (PEM), at most `most`.
+std::vector<CertificateFacts> certificate_facts(const std::string& text, std::size_t most);
 // When the first certificate of this chain expires; nothing: the chain contains none.
 std::optional<smtp::WallTime> certificate_expiry(const std::string& chain);
 // Can these certificates (PEM) serve as authorities? The error names `file`.

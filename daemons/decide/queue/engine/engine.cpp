@@ -1,6 +1,7 @@
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/queue/engine/parts.h"
 #include "daemons/decide/queue/inspection/explain.h"
+#include "daemons/decide/queue/inspection/link_limits.h"
 #include "daemons/decide/queue/inspection/link_listing.h"
 #include "daemons/decide/queue/inspection/message_listing.h"
 #include "daemons/decide/queue/inspection/unrouted.h"
@@ -178,6 +179,9 @@ std::vector<LinkInfo> Engine::links(smtp::Now, Ages ages, const BusiestFirst& pa
 }
 std::optional<LinkInfo> Engine::link(std::string_view name, smtp::Now) const {
     return inspection::link(parts_->view(), name);
+}
+std::vector<LinkLimit> Engine::limits_of(std::string_view link) const {
+    return inspection::limits_of(parts_->view(), link);
 }
 std::vector<LinkFailure> Engine::failures_of(std::string_view link) const {
     return inspection::failures_of(parts_->view(), link);

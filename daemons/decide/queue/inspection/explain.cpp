@@ -1,4 +1,5 @@
 #include "daemons/decide/queue/inspection/explain.h"
+#include "daemons/decide/queue/inspection/link_limits.h"
 #include "daemons/decide/queue/inspection/wait_reasons.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -27,13 +28,6 @@ bool is_next(const View& view, Slot slot) {
     for (std::size_t lane = 0; lane < lanes.lane.size(); ++lane)
         if (const Slot front = view.flows.front(lanes, lane); front != none) return front == slot;
     return false;
-}
-
-// The key that limits the link's connections.
-std::string limit_key(const View& view, const Link& l) {
-    if (l.limit > 0) return fmt::format("route.\"{}\".connections", view.terms.rule(l.limit_rule).name);
-    if (l.kind == AgentKind::local) return "queue.connections_local";
-    return l.mx ? "queue.connections_mx" : "queue.connections_route";
 }
 
 Explanation explanation(const View& view, Slot slot, std::uint32_t counted) {

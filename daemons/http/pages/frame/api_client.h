@@ -21,6 +21,7 @@ struct ApiRequest {
 struct ApiAnswer {
     unsigned status = 0;
     nlohmann::json body;
+    bool whole = true; // of collected lines: they were not given up, nor too many to be kept
 
     bool good() const { return status < 300; }
     std::string detail() const; // of an error: what happened, and what to do
@@ -28,5 +29,11 @@ struct ApiAnswer {
 
 // `done` is called once, now or later.
 void ask_api(const Router& router, const Call& from, ApiRequest request, std::function<void(ApiAnswer)> done);
+
+// An answer that comes as lines over a while: `done` gets those that came as a list, at the end or when they are given
+// up. To be called at most once, also after the end: gives up the request.
+using GiveUp = std::function<void()>;
+GiveUp collect_from_api(const Router& router, const Call& from, ApiRequest request,
+                        std::function<void(ApiAnswer)> done);
 
 } // namespace http::pages

@@ -24,8 +24,13 @@ const std::vector<Section>& sections() {
         {"now", "Now", Url({}), Scope::read},
         {"messages", "Messages", Url({"messages"}), Scope::read},
         {"links", "Links", Url({"links"}), Scope::read},
+        {"senders", "Senders", Url({"senders"}), Scope::read},
+        {"door", "Door", Url({"door"}), Scope::read},
         {"suppressions", "Suppression", Url({"suppressions"}), Scope::read},
         {"events", "Events", Url({"events"}), Scope::read},
+        {"try", "Try", Url({"try"}), Scope::operate},
+        {"hooks", "Hooks", Url({"hooks"}), Scope::read},
+        {"settings", "Settings", Url({"settings"}), Scope::read},
     };
     return all;
 }

@@ -17,6 +17,19 @@ void Page::ask_any(ApiRequest request, std::function<void(ApiAnswer)> then) {
     ask_api(api_, *call_, std::move(request), std::move(then));
 }
 
+void Page::ask_while_wanted(ApiRequest request, std::function<void(nlohmann::json)> then) {
+    collect(std::move(request), [self = shared_from_this(), then = std::move(then)](ApiAnswer answer) {
+        if (!answer.good()) return self->fail(answer.status, answer.detail());
+        then(std::move(answer.body));
+    });
+}
+
+GiveUp Page::collect(ApiRequest request, std::function<void(ApiAnswer)> then) {
+    auto give_up = collect_from_api(api_, *call_, std::move(request), std::move(then));
+    call_->shared_exchange()->on_gone(give_up);
+    return give_up;
+}
+
 void Page::show(View view) { call_->respond(response_with(view, call_->request(), &call_->caller())); }
 
 void Page::fail(unsigned status, std::string_view detail) {

@@ -24,6 +24,10 @@ public:
     // An error of the API is the answer to the page's own request, too.
     void ask(ApiRequest request, std::function<void(nlohmann::json)> then);
     void ask_any(ApiRequest request, std::function<void(ApiAnswer)> then);
+    // As ask(), for what takes a while: ends early if the browser goes. To be called before its handler returns.
+    void ask_while_wanted(ApiRequest request, std::function<void(nlohmann::json)> then);
+    // Lines that come over a while; ends early if the browser goes. To be called before its handler returns.
+    GiveUp collect(ApiRequest request, std::function<void(ApiAnswer)> then);
 
     void show(View view);
     void fail(unsigned status, std::string_view detail);

@@ -48,7 +48,7 @@ Section section_for(MailCommand& s) {
              "local part), {user} (that without an extension), {extension}, {domain}, {original_recipient}, "
              "{sender}, {queue_id} and {size} (bytes) are replaced; mail for which a word would then begin with "
              "\"-\" is rejected, as programs take such words for options. Required.",
-             "[\"/usr/lib/sympa/bin/queue\", \"{local}@{domain}\"]"},
+             "[\"/usr/lib/sympa/bin/queue\", \"{local}@{domain}\"]", true},
             {"user", any_text(s.user),
              "User of this system as whom the program runs. Required, but in single-user mode.", "\"list\""},
             {"timeout", DurationKey{&s.timeout, 1s, 24h},

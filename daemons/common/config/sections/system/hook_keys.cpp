@@ -113,7 +113,7 @@ Section section_for(Hook& s) {
             {"url", web_address(s.url),
              "Address that events are sent to with POST, as Standard Webhooks 1.0 describes. It must begin with "
              "https://; http:// is for this host only, unless allow_http is set. Either url or command is required.",
-             "\"https://shop.example.com/hooks/mail\""},
+             "\"https://shop.example.com/hooks/mail\"", true},
             {"allow_http", BoolKey{&s.allow_http},
              "Whether url may be http:// although the server is on another host: addresses of senders and recipients "
              "are then sent in plain text.",
@@ -129,7 +129,7 @@ Section section_for(Hook& s) {
              "each it prints the member seq on a line of its own when it needs the event no longer; this also "
              "acknowledges the events before it. It runs as the user mta.user and must end at the end of its input. "
              "If it ends earlier, or acknowledges nothing for timeout, it is started again after the times of retry.",
-             ""},
+             "", true},
             {"events", list_of<std::string>(s.events, read_event), "Events to send; * and ? are wildcards.",
              "[\"message.failed\", \"message.expired\", \"suppression.*\"]"},
             {"filter", list_of<std::string>(s.filter, read_filter_word),
@@ -143,7 +143,7 @@ Section section_for(Hook& s) {
              ""},
             {"headers", list_of<std::string>(s.headers, read_header),
              "Header fields to add to requests. Do not write secrets here: this file is readable by all users.",
-             "[\"X-Tenant: shop\"]"},
+             "[\"X-Tenant: shop\"]", true},
             {"timeout", DurationKey{&s.timeout, 1s, 5min}, "Time limit for a request, including connection and answer.",
              ""},
             {"retry", waits(s.retry),
