@@ -119,9 +119,10 @@ void Http::serve(std::vector<common::InheritedListener> handed, const config::Ht
     std::string missing;
     const auto open = [&](std::string_view name, const std::string& address) {
         const bool encrypts = name == "api";
+        std::unique_ptr<web::Server> replaced;
         if (auto old = former.extract(address)) {
             if (!encrypts || !renewed) return static_cast<void>(servers_.insert(std::move(old)));
-            retire(std::move(old.mapped()));
+            replaced = std::move(old.mapped());
         }
         const auto socket = std::ranges::find_if(
             handed, [&](const auto& each) { return each.name == name && (name == "http" || each.address == address); });
@@ -131,10 +132,15 @@ void Http::serve(std::vector<common::InheritedListener> handed, const config::Ht
                 web::Server::open(context_.loop, std::move(socket->fd), *this, memory_,
                                   {.connections = settings.connections, .per_client = settings.connections_per_address},
                                   encrypts ? certificate : web::Certificate());
-            if (server) return static_cast<void>(servers_[address] = *std::move(server));
+            if (server) {
+                if (replaced) retire(std::move(replaced));
+                return static_cast<void>(servers_[address] = *std::move(server));
+            }
             problem = server.error().what;
         }
-        context_.log.error("the API is not served at {}: {}", address, problem);
+        context_.log.error("the API is not served at {}: {}{}", address, problem,
+                           replaced ? ": it is served with the previous certificate" : "");
+        if (replaced) return static_cast<void>(servers_[address] = std::move(replaced));
         missing += (missing.empty() ? "" : ", ") + address;
     };
     open("http", "run/http.sock");

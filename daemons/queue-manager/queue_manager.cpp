@@ -113,6 +113,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                     .loader = loader_,
                     .undelivered = undelivered_,
                     .events = events_,
+                    .filters = content_filters_,
                     .route_query = route_query_,
                     .any_suppressions = [this] { return suppressions_.any(); }}),
       router_({.loop = context.loop, .log = log_, .config = config_, .driver = driver_, .route_query = route_query_}),

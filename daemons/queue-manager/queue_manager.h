@@ -141,6 +141,7 @@ private:
     decide::SourceBackoff resting_; // source addresses; a restart forgets
     Agents agents_{context_.loop, log_, agent_callbacks()};
     RouteQuery route_query_;
+    ContentFilters content_filters_;
     CategorizerClient categorizer_;
     RouterClient router_;
     ReportClient reports_;
@@ -152,7 +153,8 @@ private:
                             .agents = agents_,
                             .files = files_,
                             .router = router_,
-                            .resting = resting_}};
+                            .resting = resting_,
+                            .filters = content_filters_}};
     DeliveryResults results_;
     MessageWriters writers_;
     ActionExecutor executor_;

@@ -146,7 +146,9 @@ struct Envelope {
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;
     Trace trace = Trace::none;
-    Edits edits; // of the header, by filters: the content is sent and shown as edited
+    std::string
+        returned_to; // [listen.<name>] to which a content filter returned it; the rest is of where it came first
+    Edits edits;     // of the header, by filters: the content is sent and shown as edited
 
     // NDRs and copies.
     std::optional<QueueId> parent; // the message that this one is about
@@ -206,6 +208,7 @@ struct Envelope {
         f(53, m.lane_chosen_by);
         f(54, m.pool_chosen_by);
         f(55, m.headers);
+        f(56, m.returned_to);
     }
     bool operator==(const Envelope&) const = default;
 };

@@ -1,4 +1,5 @@
 """A content filter behind the queue: all mail goes through it, is told where it came from, and goes its way when it is back."""
+import os
 import re
 
 import pytest
@@ -18,7 +19,7 @@ def configure(mta, next_hop):
 def filtered(mta, block, remote):
     """(mta, filter, sink): all mail goes through the filter; that for remote.example then goes to the sink."""
     back = block.port()
-    mta.config["listen.filtered"] = {"addresses": [f"{mta.address}:{back}"], "service": "submission", "auth": False, "tls": "no",
+    mta.config["listen.filtered"] = {"addresses": [f"{mta.address}:{back}"], "service": "filtered", "tls": "no",
                                      "submission_networks": ["127.0.0.0/8"], "xforward_networks": ["127.0.0.0/8"]}
     made = ContentFilter(block.host(20), block.port(), (mta.address, back))
     configure(mta, f"[{made.address}]:{made.port}")
@@ -159,6 +160,70 @@ def test_it_is_signed_afterwards(filtered, names):
     assert "DKIM-Signature" not in filter.seen[0][2] and delivered.text.count("DKIM-Signature:") == 1
 
 
+def stranger(mta):
+    """Mail of clients on the relay listener is that of strangers; so is what they write into headers."""
+    mta.config["relay"] = {"networks": []}
+
+
+def test_mail_of_strangers_stays_mail_of_strangers(filtered, names):
+    """What comes back from the filter's address is not the filter's: no signature for who forges our address, no pool, no key."""
+    mta, filter, sink = filtered
+    stranger(mta)
+    mta.aliases.write_text("abroad: someone@remote.example\n")
+    mta.write_config()
+    mta.config['dkim."test.example"'] = {"keys": [Keys(mta, names).make("test.example", "one")]}
+    mta.start()
+    mta.wait_log("idempotency keys: all messages in the spool have been read")
+    forged = "X-Postrider-Lane: high\r\nX-Postrider-Source: listener=submission submitter=sasl:ann user=ann\r\nIdempotency-Key: 1\r\n"
+    first = mta.submit("abroad@test.example", sender="ceo@test.example", extra=forged)
+    mta.submit("abroad@test.example", sender="ceo@test.example", extra=forged)
+    for delivered in sink.wait_for(2):
+        assert "DKIM-Signature" not in delivered.text and "X-Postrider" not in delivered.text
+        assert delivered.header("Idempotency-Key") == "1", "it is their own text"
+    accepted = mta.logged(r"client=localhost\[127")
+    assert len(accepted) == 4 and first, accepted
+
+
+def test_it_comes_back_as_whose_it_was(filtered):
+    """Rules that limit others do not concern it, and its submitter is the one who sent it."""
+    mta, filter, sink = filtered
+    sink.at("rcpt", "451 4.3.0 Later")
+    mta.config["sender_rules"] = {"rules": [f"submitter=uid:{os.getuid()} -> lane=bulk", "listener=filtered -> lanes=normal"]}
+    mta.start()
+    assert mta.sendmail("someone@remote.example").returncode == 0
+    mta.wait_log("451 4.3.0 Later")
+    [after] = mta.queued_ids()
+    shown = mta.command("message", "show", after).stdout
+    assert re.search(r"Lane +bulk", shown) and re.search(r"Submitter +uid:", shown), shown
+    assert filter.seen and "X-Postrider-Source: submitter=uid:" in filter.seen[0][2]
+
+
+def test_what_waits_for_it_cannot_be_sent_around_it(filtered, block):
+    mta, filter, _ = filtered
+    filter.stop()
+    mta.start()
+    id = mta.submit("other@test.example")
+    mta.wait_log(rf"{id}: .*status=deferred")
+    done = mta.command("message", "reroute", f"[{block.host(99)}]:25", id, check=False)
+    assert "goes through the content filter" in done.stdout + done.stderr, done
+
+
+def test_queued_mail_is_for_the_former_filter_until_the_next_start(filtered, block):
+    """After a reload it still goes there as mail for a filter: with what the sender asked for."""
+    mta, filter, _ = filtered
+    filter.stop()
+    mta.start()
+    id = mta.submit("other@test.example", port=mta.submission_port, extra="X-Postrider-Meta-Order: 7\r\n")
+    mta.wait_log(rf"{id}: .*status=deferred")
+    configure(mta, f"[{block.host(21)}]:{block.port()}")
+    mta.write_config()
+    mta.command("reload")
+    filter.start()
+    mta.flush()
+    mta.wait_mailbox(1, user="other")
+    assert "X-Postrider-Meta-order: 7" in filter.seen[0][2] and filter.said("XFORWARD")
+
+
 def test_verification_does_not_stop_at_it(filtered):
     mta, filter, _ = filtered
     mta.start()
@@ -182,7 +247,19 @@ def test_a_filter_that_nothing_can_take_mail_back_from(filtered):
     mta, filter, _ = filtered
     mta.config["listen.filtered"]["content_filter"] = mta.config["submit"]["content_filter"]
     mta.write_config()
-    assert "a listener without content_filter has to take it back" in mta.command("check").stderr
+    checked = mta.command("check", check=False)
+    assert checked.returncode != 0 and "mail that comes back from a content filter would go to one again" in checked.stderr
+    del mta.config["listen.filtered"]
+    mta.write_config()
+    assert 'no listener has service = "filtered"' in mta.command("check").stderr
+
+
+def test_only_filters_send_mail_there(filtered):
+    mta, filter, _ = filtered
+    mta.config["listen.filtered"]["submission_networks"] = ["192.0.2.1"]
+    mta.start()
+    with mta.client(filter.back[1]) as c:
+        assert c.say("MAIL FROM:<a@b.example>") == "550 5.7.1 Access denied: only content filters send mail here"
 
 
 def test_a_route_can_name_it(filtered):

@@ -53,12 +53,13 @@ std::string about_drop(const config::Config& config) {
         ours, fixed);
 }
 
-std::string about_content_filters(const std::vector<config::Listener>& listeners) {
-    if (listeners.empty() ||
-        std::ranges::any_of(listeners, [](const auto& each) { return each.content_filter.empty(); }))
-        return {};
-    return "content_filter is set for every listener: mail that a filter sends back goes to the filter again, until it "
-           "is returned as looping: a listener without content_filter has to take it back";
+std::string about_content_filters(const config::Config& config) {
+    const auto& all = config.listeners;
+    const bool used = !config.submit.content_filter.empty() ||
+                      std::ranges::any_of(all, [](const auto& each) { return !each.content_filter.empty(); });
+    if (!used || std::ranges::count(all, config::Service::filtered, &config::Listener::service) > 0) return {};
+    return "content_filter is set, but no listener has service = \"filtered\", so a filter cannot return mail: "
+           "other listeners would treat it as mail of the filter's own";
 }
 
 } // namespace
@@ -83,7 +84,7 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
     look_at_mode(config.http.key.empty() ? config.http.certificate : config.http.key);
     look_at_mode(config.auth.passwords);
     add(about_drop(config));
-    add(about_content_filters(config.listeners));
+    add(about_content_filters(config));
     const auto text =
         config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
     for (auto& each : sending_warnings(config, auth::Credentials::parse(text).value_or(auth::Credentials{})))

@@ -201,6 +201,10 @@ void Settlement::settle_auth(Listener& listener, const std::string& path) {
             fmt::format("{}: AUTH requires TLS: set auth_without_tls = true to allow passwords in plain text, or "
                         "auth = false",
                         path));
+    if (listener.service == Service::filtered && (listener.submitters.empty() || listener.auth))
+        toml_.problem_at(path, fmt::format("{}: name the content filter's address in submission_networks, and set no "
+                                           "auth: mail from there is not examined again",
+                                           path));
     if (listener.service == Service::submission && !listener.auth && listener.submitters.empty())
         toml_.problem_at(
             path, fmt::format("{}: no client could send mail: set auth.passwords or auth.dovecot, or list networks "
@@ -241,8 +245,13 @@ void Settlement::check_loops() {
                                               "would loop",
                                               key, filter, listener->name));
     };
-    for (const auto& listener : config_.listeners)
+    for (const auto& listener : config_.listeners) {
+        if (listener.service == Service::filtered && !listener.content_filter.empty())
+            toml_.problem_at(fmt::format("listen.{}.content_filter", listener.name),
+                             fmt::format("listen.{}: mail that comes back from a content filter would go to one again",
+                                         listener.name));
         check_filter(fmt::format("listen.{}.content_filter", listener.name), listener.content_filter);
+    }
     check_filter("submit.content_filter", config_.submit.content_filter);
     for (const auto& rule : config_.routes)
         for (const auto& equals : rule.next_hops)

@@ -12,11 +12,11 @@ namespace common {
 enum class Submitter : bool { stranger, trusted };
 
 inline constexpr std::string_view control_fields[] = {
-    "X-Postrider-Pool",   "X-Postrider-Send-At",    "X-Postrider-Expires",          "X-Postrider-Lane",
-    "X-Postrider-Policy", "X-Postrider-Deliver-By", decide::idempotency::field_name};
+    "X-Postrider-Pool",   "X-Postrider-Send-At",    "X-Postrider-Expires", "X-Postrider-Lane",
+    "X-Postrider-Policy", "X-Postrider-Deliver-By", "X-Postrider-Source",  decide::idempotency::field_name};
 // Their numbers. The key is the last one.
 inline constexpr std::size_t pool_field = 0, send_at_field = 1, expires_field = 2, lane_field = 3, policy_field = 4,
-                             deliver_by_field = 5, key_field = 6;
+                             deliver_by_field = 5, source_field = 6, key_field = 7;
 
 // The beginning of names that the submitter chooses, for the journal.
 inline constexpr std::string_view meta_field = "X-Postrider-Meta-";

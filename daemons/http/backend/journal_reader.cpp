@@ -108,6 +108,7 @@ spool::Result<> collect(history::HistorySearch& search, const history::HistoryQu
     return search.newest_first(
         query,
         [&](json event) {
+            if (answer.newest == 0) answer.newest = history::number_of(event, "seq");
             const auto id = history::string_of(event, "id");
             if (!id.empty() && found.known.contains(id)) return true;
             if (room == 0) {
@@ -129,8 +130,10 @@ spool::Result<> find(history::HistorySearch& search, const history::HistoryQuery
                      const JournalReader::Part& part, JournalReader::Answer& answer) {
     constexpr int most_rounds = 10; // then the answer has fewer than it could
     const auto is_known = [&](const json& event) {
-        return history::number_of(event, "seq") > part.from && query.matches(event);
+        const auto seq = history::number_of(event, "seq");
+        return seq > part.from && seq <= part.newest && query.matches(event);
     };
+    answer.newest = part.newest;
     Candidates found{.known = {}, .ids = {}, .from = part.from};
     for (int round = 0; round < most_rounds; ++round) {
         TRY(collect(search, query, part.limit - answer.messages.size() - answer.events.size(), found, answer));

@@ -32,6 +32,7 @@ public:
         std::vector<FoundMessage> messages; // newest first
         std::vector<nlohmann::json> events; // that belong to no message
         std::uint64_t next = 0;             // there are more than the limit: from this event on; 0: none
+        std::uint64_t newest = 0;           // with that: of the first part
         std::uint64_t damaged = 0;          // places that could not be read
         // Of each count {"by","groups":[{"name","events","delivered",…}],"groups_total"}.
         std::vector<nlohmann::json> summaries;
@@ -51,6 +52,7 @@ public:
     // destroyed before.
     struct Part {
         std::uint64_t limit = 0, from = history::HistorySearch::newest;
+        std::uint64_t newest = 0; // of the first part: what has come since then is not in it; 0: this is the first
     };
     void search(std::vector<std::string> words, const Part& part, Cancelled cancelled, Done done);
     // Counts events by one of HistorySummary::groupings.

@@ -17,11 +17,28 @@ std::vector<std::string> words_in(const web::Request& request) {
     return words;
 }
 
+// "next" of an answer: the event from which the list continues, and the newest one of its first part.
+std::string text_of(const JournalReader::Answer& answer) { return fmt::format("{}-{}", answer.next, answer.newest); }
+
+std::expected<JournalReader::Part, Problem> part_after(std::string_view text) {
+    JournalReader::Part part;
+    if (text.empty()) return part;
+    const auto dash = std::min(text.find('-'), text.size());
+    const auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    const auto from = smtp::parse_number(text.substr(0, dash), most);
+    const auto newest = smtp::parse_number(text.substr(std::min(dash + 1, text.size())), most);
+    if (!from || !newest)
+        return std::unexpected(Problem{400, "invalid-request", "after: expected \"next\" of a list's answer."});
+    part.from = *from;
+    part.newest = *newest;
+    return part;
+}
+
 void search(Services& services, const std::shared_ptr<Call>& call) {
     const auto limit = limit_in(call->request());
     if (!limit) return call->respond(limit.error());
-    const auto from = place_in(call->request(), history::HistorySearch::newest);
-    if (!from) return call->respond(from.error());
+    const auto part = part_after(call->parameter("after"));
+    if (!part) return call->respond(part.error());
     auto words = words_in(call->request());
     if (words.empty())
         return call->respond(
@@ -29,24 +46,24 @@ void search(Services& services, const std::shared_ptr<Call>& call) {
                     "filter: expected what is to be found: an address, a queue id, a Message-ID, or words such as "
                     "since=1h."});
     const bool with_events = call->parameter("events") == "true";
-    services.journal.search(
-        std::move(words), {.limit = *limit, .from = *from}, cancelled_with(*call),
-        [call, with_events](JournalReader::Answer answer) {
-            if (const auto problem = problem_of(answer)) return call->respond(*problem);
-            std::vector<json> lines;
-            for (auto& each : answer.messages) {
-                auto line = json_of(each.history);
-                if (with_events) line["events"] = std::move(each.events);
-                lines.push_back(std::move(line));
-            }
-            for (auto& each : answer.events) lines.push_back(std::move(each));
-            if (wants_lines(call->request()))
-                return call->respond(list_response(call->request(), "messages", std::move(lines)));
-            call->respond(json_response(200, {{"messages", std::move(lines)},
-                                              {"more", answer.next != 0},
-                                              {"next", answer.next == 0 ? json() : json(std::to_string(answer.next))},
-                                              {"damaged", answer.damaged}}));
-        });
+    services.journal.search(std::move(words), {.limit = *limit, .from = part->from, .newest = part->newest},
+                            cancelled_with(*call), [call, with_events](JournalReader::Answer answer) {
+                                if (const auto problem = problem_of(answer)) return call->respond(*problem);
+                                std::vector<json> lines;
+                                for (auto& each : answer.messages) {
+                                    auto line = json_of(each.history);
+                                    if (with_events) line["events"] = std::move(each.events);
+                                    lines.push_back(std::move(line));
+                                }
+                                for (auto& each : answer.events) lines.push_back(std::move(each));
+                                if (wants_lines(call->request()))
+                                    return call->respond(list_response(call->request(), "messages", std::move(lines)));
+                                call->respond(
+                                    json_response(200, {{"messages", std::move(lines)},
+                                                        {"more", answer.next != 0},
+                                                        {"next", answer.next == 0 ? json() : json(text_of(answer))},
+                                                        {"damaged", answer.damaged}}));
+                            });
 }
 
 void summarize(Services& services, const std::shared_ptr<Call>& call) {

@@ -56,8 +56,24 @@ void set_filter(Import& import, const Service* service, const std::string& value
 
 } // namespace
 
+// A listener that takes mail back sets no filter where others have one.
+bool takes_mail_back(Import& import, const Import::Listener& listener) {
+    return listener.service->own(setting) == std::string_view() &&
+           (!import.value(setting).empty() || std::ranges::any_of(import.services, [](const Service& each) {
+               return each.own(setting).value_or("") != "";
+           }));
+}
+
 void import_content_filters(Import& import) {
     import.mark_converted(setting);
+    for (const auto& listener : import.listeners) {
+        const auto key = fmt::format("listen.{}", listener.name);
+        const auto* clients = import.draft.find(key + ".submission_networks");
+        if (clients && clients->value != "[]" && takes_mail_back(import, listener)) {
+            import.draft.set(key + ".service", toml("filtered"), "content_filter =");
+            import.draft.set(key + ".auth", "false");
+        }
+    }
     for (const auto& listener : import.listeners)
         if (import.draft.find(fmt::format("listen.{}.addresses", listener.name)))
             set_filter(import, listener.service, import.value(listener.values, setting),

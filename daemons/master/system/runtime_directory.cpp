@@ -4,6 +4,7 @@
 #include "daemons/common/logging/log_destination.h"
 #include "daemons/common/net/local_socket.h"
 #include "daemons/common/process/process_plan.h"
+#include "daemons/common/process/programs.h"
 #include "daemons/master/system/permission_advice.h"
 #include "daemons/master/system/port_owner.h"
 #include "libspool/disk/file_system.h"
@@ -329,7 +330,8 @@ Result<> RuntimeDirectory::bind_metrics(const config::Metrics& wanted) {
 Result<> RuntimeDirectory::bind_http(const config::Http& wanted) {
     config::Listener all;
     all.name = "api"; // the name of its local socket is "http"
-    all.addresses = wanted.listen;
+    // Where nothing would answer, clients are refused.
+    if (common::missing_package(wanted).empty()) all.addresses = wanted.listen;
     return bind(http_, {all});
 }
 

@@ -44,7 +44,9 @@ int print_problems(const std::vector<config::Problem>& problems, bool as_json) {
 }
 
 std::string_view service_name(config::Service service) {
-    return service == config::Service::relay ? "relay" : "submission";
+    return service == config::Service::relay      ? "relay"
+           : service == config::Service::filtered ? "filtered"
+                                                  : "submission";
 }
 
 // Where a name of this system comes from, for the user's information.

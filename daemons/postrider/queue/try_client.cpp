@@ -103,8 +103,8 @@ std::optional<Facts> Trial::facts(const Arguments& arguments) {
         names = names_of(*address);
     if (!names.confirmed.empty()) facts.client_name = names.confirmed;
     facts.reverse_name = names.reverse.empty() ? facts.client_name : names.reverse;
-    facts.trusted = common::contains(
-        listener_.service == config::Service::submission ? listener_.submitters : config_.relay.networks, *address);
+    facts.trusted =
+        common::contains(listener_.names_its_clients() ? listener_.submitters : config_.relay.networks, *address);
     facts.encrypted = arguments.has("--tls");
     facts.login = arguments.option("--user").value_or("");
     facts.helo = arguments.option("--helo").value_or(facts.client_name);

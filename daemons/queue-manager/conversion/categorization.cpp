@@ -81,6 +81,12 @@ CategorizedRecipient settled_by_file(std::uint32_t number, const spool::Recipien
     return out;
 }
 
+// It came before there was a filter, or was taken from another spool: its recipients are decided about.
+bool was_expanded(const spool::MessageState& state) {
+    return state.recipients.size() > state.envelope.recipients.size() ||
+           std::ranges::count(state.recipients, spool::Status::expanded, &spool::RecipientState::status) > 0;
+}
+
 bool is_undecided(const spool::RecipientState& recipient) {
     return recipient.status == spool::Status::pending && recipient.fate != Fate::failed &&
            recipient.fate != Fate::discard;
@@ -204,8 +210,9 @@ std::vector<const spool::ResolvedRecipient*> without_copies(const Categorization
 
 CategorizationInput CategorizationInput::of(const spool::MessageState& state, std::uint64_t size, bool anew,
                                             std::span<const std::uint32_t> numbers, Mailboxes mailboxes,
-                                            const std::string& content_filter) {
+                                            const std::string& wanted_filter) {
     CategorizationInput out;
+    const auto content_filter = was_expanded(state) ? std::string() : wanted_filter;
     out.mailboxes = mailboxes;
     out.size = size;
     out.arrival = state.envelope.arrival;
@@ -213,7 +220,8 @@ CategorizationInput CategorizationInput::of(const spool::MessageState& state, st
     out.reverse_path = state.envelope.reverse_path;
     out.pool = state.envelope.pool;
     out.lane = spool::lane_name(state.lane, state.priority);
-    if (!state.rerouted_to.empty()) out.rerouted_to = std::string(proto::route::via) + state.rerouted_to;
+    if (!state.rerouted_to.empty() && content_filter.empty())
+        out.rerouted_to = std::string(proto::route::via) + state.rerouted_to;
     out.trace = state.envelope.trace;
     out.total = static_cast<std::uint32_t>(state.recipients.size());
     std::vector<std::uint32_t> asked(numbers.begin(), numbers.end());

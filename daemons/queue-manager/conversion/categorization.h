@@ -69,7 +69,9 @@ struct CategorizationInput {
     // `anew`: the recipients' fates in the file are not trusted (queue.recategorize_on_start). For expanded recipients,
     // their origin in the envelope is asked about: those that have the message do not get it again. `numbers`: only
     // these recipients; empty: all. The others count as having the message.
-    // `content_filter`: the next hop that all of them go through first; the categorizer is not asked about them then.
+    // `content_filter`: the next hop that all of them go through first; the categorizer is not asked about them then,
+    // and an operator's next hop counts when they are back. Not of a message whose recipients were decided about
+    // before.
     static CategorizationInput of(const spool::MessageState& state, std::uint64_t size, bool anew = false,
                                   std::span<const std::uint32_t> numbers = {}, Mailboxes mailboxes = Mailboxes::files,
                                   const std::string& content_filter = {});

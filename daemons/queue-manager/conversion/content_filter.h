@@ -4,7 +4,10 @@
 #pragma once
 #include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/config/sections/server/submit.h"
+#include "daemons/common/proto/route.h"
 #include "libspool/format/envelope.h"
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +18,17 @@ namespace queue_manager {
 std::string content_filter_of(const spool::Envelope& envelope, const std::vector<config::Listener>& listeners,
                               const config::Submit& submit);
 
-// Whether it is one of them that this destination ("via:[127.0.0.1]:10024") leads to.
-bool leads_to_content_filter(std::string_view destination, const std::vector<config::Listener>& listeners,
-                             const config::Submit& submit);
+// The destinations that are filters, or were since the start: mail that is queued for a former one keeps its
+// destination until the next start, and is still treated as mail for a filter.
+class ContentFilters {
+public:
+    void add(const std::string& next_hop) {
+        if (!next_hop.empty()) used_.insert(std::string(proto::route::via) + next_hop);
+    }
+    bool has(std::string_view destination) const { return used_.contains(destination); }
+
+private:
+    std::set<std::string, std::less<>> used_;
+};
 
 } // namespace queue_manager

@@ -63,10 +63,11 @@ void CategorizerClient::down() {
 CategorizationInput CategorizerClient::input_of(const spool::MessageState& state, std::uint64_t size,
                                                 std::span<const std::uint32_t> numbers) const {
     const auto& config = *deps_.config;
-    return CategorizationInput::of(state, size, config.queue.recategorize_on_start, numbers,
-                                   config.local.delivery.mailbox_command.empty() ? Mailboxes::files
-                                                                                 : Mailboxes::commands,
-                                   content_filter_of(state.envelope, config.listeners, config.submit));
+    const auto filter = content_filter_of(state.envelope, config.listeners, config.submit);
+    deps_.filters.add(filter);
+    return CategorizationInput::of(
+        state, size, config.queue.recategorize_on_start, numbers,
+        config.local.delivery.mailbox_command.empty() ? Mailboxes::files : Mailboxes::commands, filter);
 }
 
 void CategorizerClient::ask(spool::QueueId id, std::span<const std::uint32_t> numbers, const EventContext& context) {

@@ -6,6 +6,7 @@
 #include "daemons/common/proto/categorize.h"
 #include "daemons/queue-manager/conversion/answer_parts.h"
 #include "daemons/queue-manager/conversion/categorization.h"
+#include "daemons/queue-manager/conversion/content_filter.h"
 #include "daemons/queue-manager/engine_driver/current_config.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/undelivered_log.h"
@@ -34,6 +35,7 @@ public:
         MessageLoader& loader;
         UndeliveredLog& undelivered;
         MessageEvents& events;
+        ContentFilters& filters;                // learns those that mail goes through
         RouteQuery& route_query;                // gets the answers to its questions
         std::function<bool()> any_suppressions; // is there anybody on the suppression list?
     };

@@ -3,7 +3,6 @@
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/queue/failure_mapping.h"
-#include "daemons/queue-manager/conversion/content_filter.h"
 #include <algorithm>
 #include <utility>
 
@@ -50,19 +49,18 @@ std::vector<std::string> DeliveryOrders::replies_by(std::string_view rule) const
 void DeliveryOrders::deliver(const decide::queue::Deliver& action, std::span<const std::uint32_t> numbers) {
     CRASH_POINT("queue-manager.deliver");
     const auto& domains = deps_.router.domains();
-    const proto::delivery::Deliver order{
-        action.connection,
-        action.delivery,
-        action.id,
-        action.location,
-        deps_.files.where(action.id, action.location).reused.value,
-        {numbers.begin(), numbers.end()},
-        to_wire(action.arrival),
-        to_wire(action.queued),
-        domains.sts_of(action.domain),
-        action.secure,
-        replies_by(domains.rule_of(action.domain)),
-        leads_to_content_filter(action.domain, deps_.config->listeners, deps_.config->submit)};
+    const proto::delivery::Deliver order{action.connection,
+                                         action.delivery,
+                                         action.id,
+                                         action.location,
+                                         deps_.files.where(action.id, action.location).reused.value,
+                                         {numbers.begin(), numbers.end()},
+                                         to_wire(action.arrival),
+                                         to_wire(action.queued),
+                                         domains.sts_of(action.domain),
+                                         action.secure,
+                                         replies_by(domains.rule_of(action.domain)),
+                                         deps_.filters.has(action.domain)};
     if (deps_.agents.send(action.agent, order) != ipc::SendResult::too_long) return;
     deps_.driver.later([this, order] { // as if the attempt had failed
         deps_.log.error("{}: too many recipients for one transaction: {}", order.queue_id.text(),

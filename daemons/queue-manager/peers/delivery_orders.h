@@ -5,6 +5,7 @@
 #include "daemons/common/logging/log.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/decide/outcome/source_backoff.h"
+#include "daemons/queue-manager/conversion/content_filter.h"
 #include "daemons/queue-manager/conversion/link_hosts.h"
 #include "daemons/queue-manager/engine_driver/current_config.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
@@ -29,6 +30,7 @@ public:
         const MessageFiles& files;
         const RouterClient& router;
         const decide::SourceBackoff& resting;
+        const ContentFilters& filters;
     };
     explicit DeliveryOrders(const Dependencies& dependencies) : deps_(dependencies) {}
     DeliveryOrders(const DeliveryOrders&) = delete;

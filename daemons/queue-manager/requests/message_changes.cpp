@@ -3,6 +3,7 @@
 #include "daemons/common/proto/control.h"
 #include "daemons/common/submission/sender_requests.h"
 #include "daemons/queue-manager/control/configured_names.h"
+#include "daemons/queue-manager/conversion/content_filter.h"
 #include "daemons/queue-manager/conversion/retry_values.h"
 #include "libsmtp/text/date.h"
 #include "libspool/journal/json_object.h"
@@ -229,6 +230,12 @@ std::string MessageChanges::why_not(const Change& change, const SelectedMessage&
     if (change.op == op::reroute &&
         std::ranges::all_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::categorizer; }))
         return "has no recipients to reroute yet: the categorizer has not determined them";
+    if (change.op == op::reroute && selected.state && !change.to.empty())
+        if (const auto filter =
+                content_filter_of(selected.state->envelope, deps_.config->listeners, deps_.config->submit);
+            !filter.empty())
+            return fmt::format("goes through the content filter {} first: where its recipients are is not known yet",
+                               filter);
     if (change.op == op::reroute && selected.state && selected.state->rerouted_to == change.to)
         return change.to.empty() ? "already uses the usual route" : fmt::format("is already rerouted to {}", change.to);
     return "";

@@ -94,7 +94,8 @@ std::vector<SelectedMessage> MessageSelection::next_named(MessageWalk& walk) con
     while (walk.at < walk.ids.size() && selected.size() < walk.batch)
         if (auto info = deps_.engine.message(walk.ids[walk.at++], now)) {
             deps_.pauses.set_reasons(*info);
-            selected.push_back({*std::move(info), {}, walk.read_files});
+            const bool reads = walk.read_files || walk.filter.needs_file(facts_of(*info, nullptr, now.wall));
+            selected.push_back({*std::move(info), {}, reads});
         }
     walk.over = walk.at == walk.ids.size();
     return selected;

@@ -1,6 +1,7 @@
 #include "daemons/smtp-client/message/results.h"
 #include "daemons/common/submission/forwarded_requests.h"
 #include "daemons/decide/message/dsn_requests.h"
+#include "libspool/format/lane.h"
 
 namespace smtp_client {
 
@@ -11,6 +12,12 @@ namespace {
 smtp::ClientAttributes::Attribute attribute(std::string value) {
     using Kind = smtp::ClientAttribute::Kind;
     return smtp::ClientAttribute{value.empty() ? Kind::unavailable : Kind::given, std::move(value)};
+}
+
+// "" where nothing was asked for.
+std::string_view lane_asked_for(const spool::MessageState& state) {
+    const auto lane = spool::lane_name(state.lane, state.priority);
+    return lane == "normal" && state.lane.empty() ? "" : lane;
 }
 
 // As Postfix tells its filters: programs of this system are clients on loopback.
@@ -64,7 +71,8 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
 std::string added_fields(const Deliver& order, const spool::MessageReader& message, smtp::WallTime now) {
     const auto& all = message.state().recipients;
     if (order.recipients.empty() || order.recipients[0] >= all.size()) return {};
-    if (order.to_content_filter) return common::fields_of_requests(message.envelope(), now);
+    if (order.to_content_filter)
+        return common::fields_of_requests(message.envelope(), lane_asked_for(message.state()), now);
     const auto& address = all[order.recipients[0]].delivered_to; // the same for all, like the reverse-path
     return address.empty() ? "" : "Delivered-To: " + address + "\r\n";
 }

@@ -50,6 +50,8 @@ Signing::Signing(std::vector<decide::SigningRule> rules, std::vector<common::Net
 
 MailOrigin Signing::came(const spool::Envelope& envelope) const {
     if (envelope.origin == spool::Origin::report) return MailOrigin::reports;
+    if (!envelope.returned_to.empty() && envelope.listener == envelope.returned_to)
+        return MailOrigin::other; // a content filter's own, or it lost the field that says where it came from
     if (envelope.listener.empty()) return MailOrigin::local;
     MailOrigin out{};
     if (submission_.contains(envelope.listener)) out = out | MailOrigin::submission;

@@ -79,7 +79,8 @@ spool::ReadResult<smtp::Transaction> DeliveryJob::transaction(Reach reach) {
     if (!make_transaction(order_, *message_, common::Loop::now(), out))
         return std::unexpected(spool::Error{0, "the recipient is not in the message's file"});
     describe(*content_, out);
-    if (reach == Reach::local) out.require_tls = false; // RFC 8689 is about the way between hosts
+    // RFC 8689 is about the way between hosts. A content filter would return the mail without it.
+    if (reach == Reach::local && !order_.to_content_filter) out.require_tls = false;
     if (message_->envelope().smtputf8 && message_->content().eight_bit) {
         const auto header = message_->read_header();
         if (!header) return std::unexpected(header.error());

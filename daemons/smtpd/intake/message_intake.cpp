@@ -1,6 +1,7 @@
 #include "daemons/smtpd/intake/message_intake.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/common/submission/automatic_bcc.h"
+#include "daemons/common/submission/forwarded_requests.h"
 #include "daemons/common/submission/pool_choice.h"
 #include "daemons/common/submission/recorded_fields.h"
 #include "libsmtp/message/received.h"
@@ -13,6 +14,15 @@ using smtp::Reply;
 
 static constexpr std::size_t longest_additions = 512; // about what completing a header adds
 
+// Whether it comes back from a content filter: all that concerns its client and its header has been done.
+static bool is_filtered(const Rules& rules) { return rules.listener.service == config::Service::filtered; }
+
+// The fields that are taken out of it. A key in filtered mail is its sender's own text, or was claimed before.
+static std::span<const std::string_view> control_fields_for(const Rules& rules, common::Submitter submitter) {
+    return common::control_fields_of(is_filtered(rules) ? common::Submitter::stranger : submitter,
+                                     rules.config->idempotency);
+}
+
 static common::Submitter submitter_of(const Rules& rules, const Client& client) {
     return may_relay(rules, client) ? common::Submitter::trusted : common::Submitter::stranger;
 }
@@ -21,8 +31,7 @@ MessageIntake::MessageIntake(Services services, const Rules& rules, const Client
                              spool::QueueId id, spool::Envelope envelope, std::string schedule)
     : services_(services), rules_(rules), client_(client), log_(log), submitter_(submitter_of(rules, client)), id_(id),
       id_text_(id.text()), envelope_(std::move(envelope)), started_(common::Loop::now().monotonic),
-      header_(rules.config->recorded_fields),
-      control_(common::control_fields_of(submitter_, rules.config->idempotency), common::meta_field),
+      header_(rules.config->recorded_fields), control_(control_fields_for(rules, submitter_), common::meta_field),
       schedule_(std::move(schedule)) {}
 
 // --- envelope
@@ -63,7 +72,7 @@ void MessageIntake::begin_content(const Reception& reception, std::function<void
     resumed_ = std::move(resumed);
     const auto received = received_field(reception); // names a single recipient: before copies are added
     request_ = decide::idempotency::request_of(envelope_, schedule_);
-    if (submitter_ == common::Submitter::trusted && rules_.config->idempotency.enabled)
+    if (submitter_ == common::Submitter::trusted && rules_.config->idempotency.enabled && !is_filtered(rules_))
         fingerprint_ = std::make_unique<common::idempotency::Fingerprint>();
     add_copies();
     added_recipients_.clear();
@@ -88,6 +97,7 @@ void MessageIntake::begin_content(const Reception& reception, std::function<void
 // Does the message start its way here? Then the fields that every message must have are added.
 bool MessageIntake::completes_header(const Reception& reception) const {
     if (rules_.listener.service == config::Service::submission) return true;
+    if (is_filtered(rules_)) return false;
     return !reception.forwarded && submitter_ == common::Submitter::trusted &&
            common::contains(rules_.config->smtpd.complete_headers, client_.address);
 }
@@ -172,11 +182,30 @@ std::optional<Reply> MessageIntake::finish() {
 
 // The header is known: puts what it asks of this system into the envelope.
 void MessageIntake::apply_requests() {
+    if (is_filtered(rules_)) return apply_first_decisions();
     auto wrong = common::choose_pool(rules_.config->pools, submitter_, control_.value(common::pool_field), envelope_);
     if (wrong.empty()) wrong = common::apply_sender_requests(rules_.config->requests, submitter_, control_, envelope_);
     if (wrong.empty())
         wrong = common::apply_sender_rules(rules_.config->sender_rules, {submitter_, header_.precedence()}, envelope_);
     if (!wrong.empty()) refuse({554, {5, 6, 0}, "Error: " + wrong});
+}
+
+// Lane and pool were chosen, and requests allowed, when it came for the first time.
+void MessageIntake::apply_first_decisions() {
+    envelope_.returned_to = rules_.listener.name;
+    auto source = control_.value(common::source_field);
+    if (source.empty() || !common::restore_source(source, envelope_))
+        log_.info("{}: comes back from a content filter without X-Postrider-Source: as mail of the filter's own",
+                  id_text_);
+    const auto pool_chosen_by = envelope_.pool_chosen_by, lane_chosen_by = envelope_.lane_chosen_by;
+    const auto pool = control_.value(common::pool_field);
+    constexpr auto trusted = common::Submitter::trusted;
+    auto wrong = pool.empty() ? std::string() : common::choose_pool(rules_.config->pools, trusted, pool, envelope_);
+    if (wrong.empty()) wrong = common::apply_sender_requests(rules_.config->requests, trusted, control_, envelope_);
+    // It was accepted once: a pool that is no longer there is no reason to return it.
+    if (!wrong.empty()) log_.info("{}: comes back from a content filter: {}: left out", id_text_, wrong);
+    envelope_.pool_chosen_by = pool_chosen_by;
+    envelope_.lane_chosen_by = lane_chosen_by;
 }
 
 // --- the Idempotency-Key: honoured for clients that may relay, and claimed once the content is known, before

@@ -82,6 +82,7 @@ private:
     void store(std::string_view content, Last last);
     void update_fingerprint(std::string_view content);
     void apply_requests();
+    void apply_first_decisions();
     void read_key();
     void refuse(smtp::Reply reply);
     void add_copies();

@@ -63,8 +63,8 @@ std::expected<Client, smtp::Reply> apply_xclient(const Client& former, const smt
 
 bool may_relay(const Rules& rules, const Client& client) {
     if (!client.user.empty()) return true;
-    const auto& networks = rules.listener.service == config::Service::submission ? rules.listener.submitters
-                                                                                 : rules.config->relay.networks;
+    const auto& networks =
+        rules.listener.names_its_clients() ? rules.listener.submitters : rules.config->relay.networks;
     return common::contains(networks, client.address);
 }
 
@@ -91,6 +91,8 @@ static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbo
 
 RelayDecision evaluate_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path) {
     const bool trusted = may_relay(rules, client);
+    if (rules.listener.service == config::Service::filtered && !trusted)
+        return refuse(550, {5, 7, 1}, "Access denied: only content filters send mail here");
     if (rules.listener.service == config::Service::submission && !trusted)
         return refuse(530, {5, 7, 0}, "Authentication required");
     if (path.null()) return {Kind::accept, {}, {}};

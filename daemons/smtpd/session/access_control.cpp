@@ -50,10 +50,9 @@ Facts AccessControl::facts_of(Stage stage) const {
     facts.client_name = client.name;
     facts.reverse_name = client.reverse_name.empty() ? client.name : client.reverse_name;
     facts.client_address = client.address_text;
-    facts.trusted =
-        common::contains(rules_.listener.service == config::Service::submission ? rules_.listener.submitters
-                                                                                : rules_.config->relay.networks,
-                         client.address);
+    facts.trusted = common::contains(rules_.listener.names_its_clients() ? rules_.listener.submitters
+                                                                         : rules_.config->relay.networks,
+                                     client.address);
     facts.encrypted = !context.tls_version.empty();
     facts.login = context.sasl_user;
     facts.helo = context.helo;

@@ -336,10 +336,11 @@ std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rule
                 !worker.policy_sources->access.policy_services.contains(policy->service().name))
                 checks.push_back(std::make_unique<PolicyServiceCheck>(worker.policy_sources, *policy, worker.log));
     }
-    if (!worker.policy_sources->header_checks.empty())
+    const bool filtered = rules.listener.service == config::Service::filtered; // checked before
+    if (!worker.policy_sources->header_checks.empty() && !filtered)
         checks.push_back(std::make_unique<HeaderCheck>(worker.policy_sources, worker.log));
     for (const auto& milter : settings.milters)
-        if (milter.applies_to(rules.listener.name))
+        if (milter.applies_to(rules.listener.name) && !(filtered && milter.listeners.empty()))
             checks.push_back(std::make_unique<MilterCheck>(worker.loop, worker.log, worker.policy_sources, milter));
     if (checks.empty()) return nullptr;
     auto policy_chain = std::make_unique<PolicyChain>(std::move(checks));

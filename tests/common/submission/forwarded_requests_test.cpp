@@ -38,7 +38,7 @@ TEST_CASE("what was asked for comes back with the message") {
     asked.meta = {{"order", "4711"}, {"customer_id", "a b"}};
     asked.idempotency_key = "order-4711";
     asked.not_before = arrival + 1min;
-    const auto fields = common::fields_of_requests(asked, arrival + 10min);
+    const auto fields = common::fields_of_requests(asked, asked.lane, arrival + 10min);
     CHECK(fields ==
           "X-Postrider-Pool: news\r\nX-Postrider-Expires: 2026-11-26T14:00:00Z\r\n"
           "X-Postrider-Deliver-By: 2026-11-26T13:00:00Z;RT\r\nX-Postrider-Lane: bulk\r\n"
@@ -58,6 +58,50 @@ TEST_CASE("times that have passed would be refused: they are left out") {
     spool::Envelope late;
     late.arrival = arrival;
     late.expiry = late.deliver_by = arrival + 1h;
-    CHECK(common::fields_of_requests(late, arrival + 1h) == "");
-    CHECK(common::fields_of_requests({}, arrival) == "");
+    CHECK(common::fields_of_requests(late, "", arrival + 1h) == "");
+    CHECK(common::fields_of_requests({}, "", arrival) == "");
+}
+
+TEST_CASE("where it came from comes back, too") {
+    spool::Envelope first;
+    first.listener = "smtp";
+    first.submitter = "net:192.0.2.0/24 example.org";
+    first.client_name = "mail.example.org";
+    first.client_address = "192.0.2.7";
+    first.helo = "h\u00e9lo=1";
+    first.protocol = "ESMTPS";
+    const auto fields = common::fields_of_requests(first, "", arrival);
+    CHECK(fields.starts_with("X-Postrider-Source: listener=smtp\r\n submitter=net:192.0.2.0/24%20example.org\r\n"));
+    smtp::ControlFields read(common::control_fields_of(Submitter::stranger, {}), common::meta_field);
+    std::string rest;
+    read.feed(fields + "\r\n", rest);
+    spool::Envelope back;
+    back.listener = "filtered";
+    back.client_address = "127.0.0.1";
+    back.client_port = 4711;
+    REQUIRE(common::restore_source(read.value(common::source_field), back));
+    first.client_port = 0;
+    CHECK(back == first);
+
+    spool::Envelope own;
+    own.origin = spool::Origin::local;
+    own.submitter = "uid:1000";
+    REQUIRE(common::restore_source(common::source_text(own), back));
+    CHECK(back == own);
+}
+
+TEST_CASE("what does not say where it came from changes nothing") {
+    for (const auto* text : {"", "listener=smtp", "submitter=x colour=red", "submitter", "submitter=a%4",
+                             "submitter=a%0Db", "submitter=a listener=%"}) {
+        CAPTURE(text);
+        spool::Envelope envelope;
+        envelope.listener = "filtered";
+        CHECK_FALSE(common::restore_source(text, envelope));
+        CHECK(envelope.listener == "filtered");
+    }
+    spool::Envelope long_one;
+    long_one.submitter = "sasl:ann";
+    long_one.sasl_user = "ann";
+    long_one.helo = std::string(1000, 'h');
+    CHECK(common::source_text(long_one) == "submitter=sasl:ann\r\n user=ann"); // the most important come first
 }

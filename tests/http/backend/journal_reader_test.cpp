@@ -95,19 +95,33 @@ TEST_CASE("a count that takes too long ends with what it has counted, and says s
 TEST_CASE("a search goes on, and shows no message again that has older events, too") {
     Place place(30, 7); // ids are used again: the same seven messages, over and over
     std::set<std::string> shown;
-    std::uint64_t from = history::HistorySearch::newest;
+    JournalReader::Part part{.limit = 3};
     std::size_t pages = 0;
     for (bool more = true; more; ++pages) {
         JournalReader::Answer found;
-        place.reader.search({"type=message.delivered"}, {.limit = 3, .from = from}, flag(),
-                            [&](auto answer) { found = std::move(answer); });
+        place.reader.search({"type=message.delivered"}, part, flag(), [&](auto answer) { found = std::move(answer); });
         place.until_idle();
         CHECK(found.failed == "");
         for (const auto& each : found.messages) CHECK(shown.insert(each.history.id()).second);
         more = found.next != 0;
-        from = found.next;
+        part.from = found.next;
+        part.newest = found.newest;
         REQUIRE(pages < 5);
     }
     CHECK(shown.size() == 7);
     CHECK(pages == 3);
+}
+
+TEST_CASE("a message that gets a newer event while its reader goes on is still shown") {
+    Place place(30, 7);
+    JournalReader::Answer late, known;
+    // The first part began at event 20 and ended at 14: what has come after 20 was in no part.
+    place.reader.search({"type=message.delivered"}, {.limit = 10, .from = 14, .newest = 20}, flag(),
+                        [&](auto answer) { late = std::move(answer); });
+    // The first part had everything down to 14.
+    place.reader.search({"type=message.delivered"}, {.limit = 10, .from = 14, .newest = 1000}, flag(),
+                        [&](auto answer) { known = std::move(answer); });
+    place.until_idle();
+    CHECK(late.messages.size() > known.messages.size());
+    CHECK(known.messages.empty());
 }

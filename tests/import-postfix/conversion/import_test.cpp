@@ -381,7 +381,7 @@ TEST_CASE("a filter behind the queue is one matter") {
     CHECK(key(from, "route.\"amavis\".next_hop") == "\"[127.0.0.1]:10024\"");
     CHECK(key(from, "route.\"amavis\".connections") == "2");
     CHECK(key(from, "listen.port_10025.addresses") == "[\"127.0.0.1:10025\"]");
-    CHECK(key(from, "listen.port_10025.service") == "\"submission\"");
+    CHECK(key(from, "listen.port_10025.service") == "\"filtered\"");
     CHECK(key(from, "listen.port_10025.submission_networks") == "[\"127.0.0.0/8\"]");
     CHECK(key(from, "listen.port_10025.xforward_networks") == "[\"127.0.0.0/8\"]");
     CHECK(key(from, "listen.port_10025.content_filter") == "-");

@@ -26,8 +26,12 @@ TEST_CASE("which mail goes through a content filter") {
     CHECK(content_filter_of(mail, listeners(), submit) == "[127.0.0.1]:10024");
     mail.listener = "filtered";
     CHECK(content_filter_of(mail, listeners(), submit) == "");
-    mail.listener = "one that there was yesterday";
+    mail.listener = "one that there was yesterday"; // what guards the others
+    CHECK(content_filter_of(mail, listeners(), submit) == "[127.0.0.1]:10024");
+    mail.listener = "smtp";
+    mail.returned_to = "filtered"; // it has been there
     CHECK(content_filter_of(mail, listeners(), submit) == "");
+    mail.returned_to = "";
     mail.listener = "";
     mail.origin = spool::Origin::local;
     CHECK(content_filter_of(mail, listeners(), submit) == "scanner");
@@ -38,15 +42,16 @@ TEST_CASE("which mail goes through a content filter") {
     CHECK(content_filter_of(report, listeners(), submit) == "");
 }
 
-TEST_CASE("which destinations are content filters") {
-    config::Submit submit;
-    CHECK(leads_to_content_filter("via:[127.0.0.1]:10024", listeners(), submit));
-    CHECK_FALSE(leads_to_content_filter("[127.0.0.1]:10024", listeners(), submit));
-    CHECK_FALSE(leads_to_content_filter("via:[127.0.0.1]:10025", listeners(), submit));
-    CHECK_FALSE(leads_to_content_filter("via:", listeners(), submit));
-    CHECK_FALSE(leads_to_content_filter("scanner", listeners(), submit));
-    submit.content_filter = "scanner";
-    CHECK(leads_to_content_filter("via:scanner", listeners(), submit));
+TEST_CASE("which destinations are content filters, or were") {
+    ContentFilters filters;
+    filters.add("");
+    CHECK_FALSE(filters.has("via:"));
+    filters.add("[127.0.0.1]:10024");
+    filters.add("scanner");
+    CHECK(filters.has("via:[127.0.0.1]:10024"));
+    CHECK(filters.has("via:scanner"));
+    CHECK_FALSE(filters.has("[127.0.0.1]:10024"));
+    CHECK_FALSE(filters.has("via:[127.0.0.1]:10025"));
 }
 
 TEST_CASE("through a content filter go all recipients as they are, and nobody is asked about them") {
@@ -59,4 +64,16 @@ TEST_CASE("through a content filter go all recipients as they are, and nobody is
     CHECK(subject.settled[1].destination == "via:[127.0.0.1]:10024");
     CHECK(subject.settled[1].fate == spool::Fate::remote);
     CHECK(subject.settled[2].fate == spool::Fate::failed);
+}
+
+TEST_CASE("what an operator says of the way counts behind the filter; what was expanded before does not go there") {
+    auto state = message({"list@example.org"});
+    state.rerouted_to = "[relay.example]";
+    const auto waits = CategorizationInput::of(state, 1000, false, {}, Mailboxes::files, "scanner");
+    CHECK(waits.rerouted_to == "");
+    CHECK(waits.settled[0].destination == "via:scanner");
+    state.recipients[0].status = spool::Status::expanded;
+    CHECK(CategorizationInput::of(state, 1000, false, {}, Mailboxes::files, "scanner").settled.empty());
+    CHECK(CategorizationInput::of(state, 1000, false, {}, Mailboxes::files, "scanner").rerouted_to ==
+          "via:[relay.example]");
 }

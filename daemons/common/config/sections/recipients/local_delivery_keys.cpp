@@ -33,7 +33,7 @@ std::vector<Key> delivery_keys(LocalDelivery& s) {
         {"mailbox_command", any_text(s.mailbox_command),
          "Command that is run as the user, with the message on its standard input, instead of writing the mailbox; "
          "\"\" for none. Its environment contains recipient and sender: see postrider-local(8).",
-         "'/usr/bin/procmail -a \"$EXTENSION\"'"},
+         "'/usr/bin/procmail -a \"$EXTENSION\"'", true},
         {"command_timeout", DurationKey{&s.command_timeout, 1s, 24h},
          "Time limit for a command. A command that has not finished by then is killed, and the mail is retried.", ""},
         {"mailbox_size", SizeKey{&s.mailbox_size, 0, 1024 * GiB},

@@ -8,7 +8,11 @@
 
 namespace config {
 
-enum class Service { relay, submission };
+enum class Service {
+    relay,
+    submission,
+    filtered, // takes mail back from a content filter
+};
 
 enum class ListenerTls {
     by_service, // in a file without the key: offer where there is a certificate, require on submission
@@ -37,6 +41,9 @@ enum class Vrfy {
 };
 
 struct Listener {
+    // Of clients: relay.networks, or those of its own.
+    bool names_its_clients() const { return service != Service::relay; }
+
     std::string name; // of [listen.<name>]
     std::vector<common::Endpoint> addresses;
     Service service = Service::relay;
@@ -44,7 +51,7 @@ struct Listener {
     bool client_certificates = false;               // clients are asked for one
     bool auth = false;                              // never by default on relay; on submission where [auth] can decide
     bool auth_without_tls = false;                  // passwords in plain text
-    std::vector<common::Network> submitters;        // submission: may send without AUTH
+    std::vector<common::Network> submitters;        // submission, filtered: may send without AUTH
     std::vector<common::Network> proxy_networks;    // if not empty: connections only from these, with a PROXY header
     std::vector<common::Network> xclient_networks;  // may override the client's identity
     std::vector<common::Network> xforward_networks; // may report where mail came from before

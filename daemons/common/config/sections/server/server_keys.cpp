@@ -15,7 +15,8 @@ namespace config {
 
 namespace {
 
-constexpr EnumValue<Service> services[] = {{"relay", Service::relay}, {"submission", Service::submission}};
+constexpr EnumValue<Service> services[] = {
+    {"relay", Service::relay}, {"submission", Service::submission}, {"filtered", Service::filtered}};
 constexpr EnumValue<ListenerTls> listener_tls[] = {{"no", ListenerTls::no},
                                                    {"offer", ListenerTls::offer},
                                                    {"require", ListenerTls::require},
@@ -38,7 +39,8 @@ Section section_for(Listener& s) {
              "Addresses and ports to listen on. \"*:25\" means all addresses, IPv6 and IPv4.", "[\"*:25\"]"},
             {"service", one_of(s.service, services),
              "Type of service. \"relay\" accepts mail from other systems for our domains (port 25); \"submission\" "
-             "accepts mail from our own users' programs for any domain and completes its header (port 587).",
+             "accepts mail from our own users' programs for any domain and completes its header (port 587); "
+             "\"filtered\" takes mail back from a content filter, and leaves it as it is.",
              ""},
             {"tls", one_of(s.tls, listener_tls),
              "Use of TLS: \"offer\" offers STARTTLS, \"require\" requires it before anything else, \"implicit\" uses "
@@ -59,7 +61,7 @@ Section section_for(Listener& s) {
              ""},
             {"submission_networks", networks(s.submitters),
              "For service submission: networks that may send without authentication. Other clients must authenticate "
-             "(530).",
+             "(530). For service filtered: where content filters send mail from.",
              ""},
             {"proxy_networks", networks(s.proxy_networks),
              "Load balancers that connect on behalf of clients: each connection must begin with a header of the "
@@ -96,8 +98,8 @@ Section section_for(Listener& s) {
             {"content_filter", any_text(s.content_filter),
              "Content filter behind the queue, to which all mail from this listener is sent before anything else is "
              "decided about it: a host in brackets (\"lmtp:\" before it selects LMTP), or the name of a [route], for "
-             "limits of its own. The filter sends the mail back to another listener, which has no content_filter. Mail "
-             "waits until the filter takes it. postrider-content-filter(7) has an example.",
+             "limits of its own. The filter sends the mail back to a listener with service = \"filtered\". Mail waits "
+             "until the filter takes it. postrider-content-filter(7) has an example.",
              "\"[127.0.0.1]:10024\""},
             {"smtputf8", BoolKey{&s.smtputf8},
              "Whether to accept addresses and header fields in UTF-8 (SMTPUTF8). Such mail is returned to its sender "
