@@ -104,10 +104,10 @@ def test_answers_of_a_system_with_something_of_everything(mta, api):
         if "application/x-ndjson" in api.description().operation("GET", target)[1]["responses"]["200"]["content"]:
             assert api.request("GET", target, headers={"Accept": "application/x-ndjson"}).type == "application/x-ndjson"
     assert api.json("/v1/pauses")["pauses"] and api.json("/v1/suppressions")["suppressions"]
-    wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["next"] > 0, 20, "the hook to be read")
+    wait_until(lambda: api.hook()["next"] > 0, 20, "the hook to be read")
     for what, body in (("pause", None), ("resume", None), ("replay", {"start_at": 1}), ("test", None)):
         assert api.request("POST", f"/v1/hooks/shop/{what}", body).status == 200, what
-    waiting_event = wait_until(lambda: api.json("/v1/hooks")["hooks"][0]["event"], 20, "an event to wait for the hook")
+    waiting_event = wait_until(lambda: api.hook()["event"], 20, "an event to wait for the hook")
     assert api.request("POST", f"/v1/hooks/shop/skip?event={waiting_event}").json["skipped"] == waiting_event
     assert api.request("POST", "/v1/try", {"address": "ann@remote.example"}).type == "application/x-ndjson"
     assert api.request("DELETE", f"/v1/outbox/{send('ann@remote.example')}").status == 200

@@ -60,7 +60,7 @@ def paths(mta, api):
     api.request("POST", "/v1/suppressions", {"recipient": LONG, "reason": HOSTILE})
     mta.command("pause", "all", "--reason", HOSTILE)
     link = api.json("/v1/links")["links"][0]["link"]
-    wait_until(lambda: any(each["state"] != "starting" for each in api.json("/v1/hooks")["hooks"]), 20, "the hook to be read")
+    wait_until(lambda: api.hook()["state"] != "starting", 20, "the hook to be read")
     api.request("POST", f"/v1/hooks/shop/pause?{urlencode({'why': HOSTILE})}")
     return ["/", "/messages?q=all", f"/messages/{sent}", f"/messages/{sent}/explain", f"/messages/{sent}/remove", "/links", f"/links/{link}",
             "/places/pause?scope=everything", "/suppressions", f"/suppressions/{LONG}", "/events", "/hooks", "/hooks/shop", "/hooks/shop/replay", "/try?address=" + quote(LONG),

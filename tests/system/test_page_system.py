@@ -52,7 +52,7 @@ def hooked(mta, api, block):
 
 
 def shown(api):
-    return api.json("/v1/hooks")["hooks"][0]
+    return api.hook()
 
 
 def test_a_hook_is_tested_paused_and_resumed(mta, api, hooked):

@@ -99,6 +99,10 @@ class Api:
         assert answer.status == 200, answer.body
         return answer.json
 
+    def hook(self):
+        """The first one, once the events process has read its configuration."""
+        return wait_until(lambda: self.json("/v1/hooks")["hooks"], 20, "the hooks to be known")[0]
+
     def submit(self, content, sender, to, key=None, headers=(), **options):
         query = urlencode([("from", sender)] + [("to", each) for each in ([to] if isinstance(to, str) else to)])
         fields = dict(headers)
