@@ -110,4 +110,4 @@ def test_addresses_of_the_network_need_a_certificate(mta, api):
     mta.config["http"] = {"listen": ["127.0.0.1:9587"], "key": "api.test.key"}
     mta.write_config()
     refused = mta.command("check", check=False)
-    assert refused.returncode != 0 and "there is no http.certificate that it could belong to" in refused.stdout + refused.stderr
+    assert refused.returncode != 0 and "http.certificate is not set: set both, or none of them" in refused.stdout + refused.stderr

@@ -462,7 +462,7 @@ void Settlement::settle_files() {
     if (config_.http.encrypted()) note("http.certificate", config_.http.certificate);
     if (!config_.http.key.empty()) note("http.key", config_.http.key);
     if (!config_.http.key.empty() && !config_.http.encrypted())
-        toml_.problem_at("http.key", "http.key: there is no http.certificate that it could belong to");
+        toml_.problem_at("http.key", "http.key: http.certificate is not set: set both, or none of them");
     toml_.resolve(config_.auth.passwords);
     toml_.resolve(config_.auth.dovecot);
     if (!config_.auth.passwords.empty()) note("auth.passwords", config_.auth.passwords);

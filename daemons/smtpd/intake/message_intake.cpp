@@ -193,7 +193,7 @@ void MessageIntake::apply_requests() {
 // Lane and pool were chosen, and requests allowed, when it came for the first time.
 void MessageIntake::apply_first_decisions() {
     envelope_.returned_to = rules_.listener.name;
-    auto source = control_.value(common::source_field);
+    const auto source = control_.value(common::source_field);
     if (source.empty() || !common::restore_source(source, envelope_))
         log_.info("{}: comes back from a content filter without X-Postrider-Source: as mail of the filter's own",
                   id_text_);

@@ -54,7 +54,7 @@ TEST_CASE("which destinations are content filters, or were") {
     CHECK_FALSE(filters.has("via:[127.0.0.1]:10025"));
 }
 
-TEST_CASE("through a content filter go all recipients as they are, and nobody is asked about them") {
+TEST_CASE("through a content filter go all recipients as they are, and the categorizer is not asked") {
     auto state = message({"ann@example.org", "list@example.org", "bob@example.net"});
     state.recipients[2].fate = spool::Fate::failed; // rejected at acceptance
     const auto subject = CategorizationInput::of(state, 1000, false, {}, Mailboxes::files, "[127.0.0.1]:10024");
