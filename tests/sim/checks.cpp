@@ -4,10 +4,6 @@
 
 namespace sim {
 
-namespace {
-constexpr std::int64_t second = 1'000'000, minute = 60 * second;
-}
-
 void World::check() {
     if (!wrong_.empty()) return;
     check_links();

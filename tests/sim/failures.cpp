@@ -6,10 +6,6 @@ namespace sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-constexpr std::int64_t second = 1'000'000, minute = 60 * second, hour = 60 * minute;
-}
-
 void World::make_settings() {
     exact_ = dice_.chance(50);
     if (exact_) settings_.jitter = 0;

@@ -5,7 +5,6 @@
 namespace sim {
 
 namespace {
-constexpr std::int64_t second = 1'000'000;
 const q::Reason refused{"4.4.1", "connection refused", "", ""};
 const q::Reason busy{"4.7.0", "too many connections", "421 4.7.0 too many connections", "mx"};
 const q::Reason full{"4.2.2", "mailbox full", "452 4.2.2 mailbox full", "store"};

@@ -5,10 +5,6 @@
 
 namespace sim {
 
-namespace {
-constexpr std::int64_t second = 1'000'000, minute = 60 * second;
-}
-
 void World::plan_lookups(std::int64_t span) {
     if (calm_ || life_ == Life::month || !lookup_dice_.chance(40)) return;
     for (std::size_t d = 0; d < domains_.size(); ++d) {

@@ -8,10 +8,6 @@ namespace sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-constexpr std::int64_t second = 1'000'000, minute = 60 * second;
-}
-
 void World::plan_hand(std::int64_t span) {
     if (calm_ || life_ == Life::month || !hand_dice_.chance(40)) return;
     for (auto n = hand_dice_.between(1, 25); n > 0; --n) later(hand_dice_.between(0, span), [this] { command(); });

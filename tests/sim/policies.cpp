@@ -7,10 +7,6 @@ namespace sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-constexpr std::int64_t second = 1'000'000;
-}
-
 void World::make_policies() {
     if (calm_ || life_ == Life::month || !policy_dice_.chance(35)) return;
     using Kind = q::RetryPolicy::Kind;

@@ -6,10 +6,6 @@
 
 namespace sim {
 
-namespace {
-constexpr std::int64_t minute = 60'000'000;
-}
-
 void World::make_pools() {
     if (!pool_dice_.chance(30) || life_ == Life::month) return;
     pools_ = {"news"};

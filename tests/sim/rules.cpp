@@ -7,10 +7,6 @@ namespace sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-constexpr std::int64_t second = 1'000'000;
-}
-
 void World::make_rules() {
     if (calm_ || life_ == Life::month || !rule_dice_.chance(35)) return;
     for (auto n = rule_dice_.between(2, 4); n > 0; --n) {

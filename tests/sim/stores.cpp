@@ -7,7 +7,6 @@
 namespace sim {
 
 namespace {
-constexpr std::int64_t minute = 60'000'000;
 constexpr std::uint32_t mailboxes = 5; // of each domain
 } // namespace
 

@@ -5,7 +5,6 @@
 namespace sim {
 
 namespace {
-constexpr std::int64_t second = 1'000'000, minute = 60 * second;
 const q::Reason suppressed{"5.7.1", "suppressed", "", ""};
 } // namespace
 

@@ -8,10 +8,6 @@ namespace sim {
 
 using namespace std::chrono_literals;
 
-namespace {
-constexpr std::int64_t second = 1'000'000;
-} // namespace
-
 World::World(std::uint64_t seed, std::ostream* log, Life life)
     : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c), rule_dice_(seed ^ 0x72756c65),
       policy_dice_(seed ^ 0x706f6c69), hand_dice_(seed ^ 0x68616e64), time_dice_(seed ^ 0x74696d65),

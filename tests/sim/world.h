@@ -23,6 +23,9 @@ namespace sim {
 
 namespace q = decide::queue;
 
+// Times are microseconds.
+constexpr std::int64_t second = 1'000'000, minute = 60 * second, hour = 60 * minute;
+
 class Dice {
 public:
     explicit Dice(std::uint64_t seed) : random_(seed) {}
