@@ -22,7 +22,7 @@ static Answer answer_of(const tables::Answer& found) {
 
 AccessLookups::AccessLookups(Loop& loop, Log& log, std::shared_ptr<dns::Resolver> resolver,
                              const std::vector<config::LookupTable>& sections)
-    : log_(log), resolver_(std::move(resolver)),
+    : resolver_(std::move(resolver)),
       tables_(loop, log, [this](const std::string& table, const std::string& key) { answered(table, key); }) {
     tables_.configure(sections);
 }

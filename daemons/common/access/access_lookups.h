@@ -38,7 +38,6 @@ private:
     void answered(const std::string& table, const std::string& key);
     void answer(Waiting::iterator waiting);
 
-    Log& log_;
     std::shared_ptr<dns::Resolver> resolver_;
     Waiting waiting_;
     tables::Tables tables_;

@@ -15,7 +15,6 @@ struct DropLimits {
     spool::Floor floor;
     std::uint64_t user_bytes = std::uint64_t{100} << 20; // of one user's files together
     std::uint32_t user_messages = 1000;
-    bool operator==(const DropLimits&) const = default;
 };
 
 inline constexpr char drop_limits_file[] = ".limits"; // in the directory; pickup takes no such name for a submission
