@@ -44,7 +44,7 @@ public:
     // The client has gone: the search ends early, or does not begin. From any thread.
     using Cancelled = std::shared_ptr<std::atomic<bool>>;
 
-    // `slice`: for so long a question is worked on while others wait.
+    // `slice`: the time for which a question is worked on while others wait.
     static constexpr smtp::Duration usual_slice = std::chrono::milliseconds(100);
     JournalReader(common::Loop& loop, std::string path, smtp::Duration slice = usual_slice)
         : loop_(loop), path_(std::move(path)), slice_(slice) {}
