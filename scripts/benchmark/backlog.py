@@ -158,13 +158,9 @@ class PostriderRun(Run):
                 "clean restart": lambda: after(lambda: self.mta.stop(self.group)),
                 "after kill -9": lambda: after(self.kill)}
 
-    def ask(self, *words):
-        return subprocess.run([self.mta.programs / "postrider", *words[:2], "-c", self.mta.config, *words[2:]],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
-
     def facts(self):
         try:
-            return json.loads(self.ask("status", "--json"))["queue"] or {}
+            return json.loads(self.mta.ask("status", "--json"))["queue"] or {}
         except subprocess.CalledProcessError:
             return {}
 
@@ -181,7 +177,7 @@ class PostriderRun(Run):
 
     def look(self):
         self.out["status s"], facts = timed(self.facts)
-        self.out["link list s"], _ = timed(lambda: self.ask("link", "list"))
+        self.out["link list s"], _ = timed(lambda: self.mta.ask("link", "list"))
         self.out["bytes/message"] = (self.private() - self.empty) / facts["messages"]
         super().look()
 

@@ -68,6 +68,11 @@ class Postrider:
         group.started(self.process.pid)
         wait_for_port(self.address, self.port)
 
+    def ask(self, *words):
+        """`postrider …`: what it prints."""
+        return subprocess.run([self.programs / "postrider", *words[:1], "-c", self.config, *words[1:]],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+
     def last_words(self):
         log = self.log.read_text(errors="replace")[-4000:] if self.log.exists() else ""
         return (self.disk / "output").read_text(errors="replace") + log

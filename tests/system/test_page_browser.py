@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from harness import fake_clock
 from harness.certificates import make_certificate
 from harness.hooks import NODE_MODULES, make_secret
 from harness.http_api import Api
@@ -111,6 +112,34 @@ def test_numbers_and_events_are_live(api):
     found = run(api, "live", talk=lambda: api.submit(MESSAGE % HOSTILE.encode(), sender="shop@test.example", to="ann@remote.example"))
     assert found["errors"] == []
     assert "sender=shop@test.example" in found["line"].replace(" ", "")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_traffic_is_drawn(api, mta, dark):
+    """By minute: three messages come and go in the first one, and one in the second, which is begun by the clock."""
+    api.answer = lambda address: "250 2.1.5 Ok"
+    mta.stop()
+    clock = mta.spool / "clock"  # where the queue-manager may read it
+    clock.write_text("+0\n")
+    mta.wrap(**fake_clock.settings(clock, both=True))
+    mta.start()
+    wait_until(lambda: api.get("/readyz")[0] == 200, 20, "the spool to be read")
+
+    def send(count, line):
+        for _ in range(count):
+            api.submit(MESSAGE % b"drawn", sender="shop@test.example", to="ann@remote.example")
+        wait_until(lambda: all(api.json("/v1/recent")[name][:len(line)] == line for name in ("in", "out")), 20, f"lines of {line}")
+    send(3, [3])
+    clock.write_text("+60\n")
+    send(1, [3, 1])
+    found = run(api, "drawings", dark=dark)
+    assert found["errors"] == []
+    for title, each in zip(("Accepted", "Delivered or finished"), found["drawings"], strict=True):
+        minutes = len(each["points"])  # the browser may have needed another one
+        assert each["label"] == f"{title}: 4 messages in {minutes} minutes, at most 3 in one minute"
+        assert each["points"] == [[0, 0], [4, 21.3], *([4 * n, 32] for n in range(2, minutes))]
+        assert each["stroke"].startswith("rgb(") and each["fill"] == "none"
+        assert each["within"] and each["width"] > 0.6 and 0.6 < each["height"] <= 1 and each["pixels"] >= 40, each
 
 
 def test_what_the_policy_forbids_does_not_happen_and_is_noticed(api):

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <ranges>
+#include <utility>
 
 namespace history {
 
@@ -123,24 +124,39 @@ spool::Result<std::vector<json>> HistorySearch::read_block(spool::SegmentBlocks&
 
 spool::Result<> HistorySearch::newest_first(const HistoryQuery& query, const std::function<bool(json)>& visit,
                                             std::uint64_t from) {
+    Walk walk{.from = from};
+    TRY(go_on(walk, query, visit, [] { return false; }));
+    return {};
+}
+
+spool::Result<bool> HistorySearch::go_on(Walk& walk, const HistoryQuery& query, const std::function<bool(json)>& visit,
+                                         const std::function<bool()>& pause) {
     const LineFilter filter(query);
     KeyLists keys;
     for (const auto& term : query.terms())
         if (auto alternatives = hash_ ? hash_->keys_of(term) : std::nullopt) keys.push_back(*std::move(alternatives));
     const auto may_match = [&](std::string_view, std::string_view lower) { return filter.may_match(lower); };
+    bool first = true;
     for (const auto& segment : segments_ | std::views::reverse) {
-        if (segment.first > from) continue;
+        if (segment.first > std::min(walk.from, walk.segment.value_or(newest))) continue;
         const auto blocks = TRY(open_blocks(segment));
         if (blocks == nullptr || is_outside(blocks->times(), query)) continue;
-        const auto last = segment.end > from ? TRY(blocks->block_of(from)) : std::numeric_limits<std::uint64_t>::max();
+        auto last = segment.end > walk.from ? TRY(blocks->block_of(walk.from)) : newest;
+        if (walk.segment == segment.first) last = std::min(last, walk.block);
         for (const auto block : TRY(blocks_to_read(segment, *blocks, keys)) | std::views::reverse) {
             if (block > last) continue;
+            if (!std::exchange(first, false) && pause()) {
+                walk.segment = segment.first;
+                walk.block = block;
+                return false;
+            }
             auto events = TRY(read_block(*blocks, segment, block, may_match));
             for (auto& event : events | std::views::reverse)
-                if (number_of(event, "seq") <= from && query.matches(event) && !visit(std::move(event))) return {};
+                if (number_of(event, "seq") <= walk.from && query.matches(event) && !visit(std::move(event)))
+                    return true;
         }
     }
-    return {};
+    return true;
 }
 
 spool::Result<> HistorySearch::events_of(const std::set<std::string>& ids, const std::function<void(json)>& visit) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,6 +40,15 @@ public:
     // Matching events from number `from` downwards, the newest first, until `visit` returns false.
     spool::Result<> newest_first(const HistoryQuery& query, const std::function<bool(nlohmann::json)>& visit,
                                  std::uint64_t from = newest);
+    // The same, so that it can be interrupted between two blocks: true: it has ended, false: `pause` said so, and the
+    // walk continues with the next call. Each call reads at least one block.
+    struct Walk {
+        std::uint64_t from = newest;
+        std::optional<std::uint64_t> segment = {}; // by its first event; it continues there,
+        std::uint64_t block = 0;                   // with this one
+    };
+    spool::Result<bool> go_on(Walk& walk, const HistoryQuery& query, const std::function<bool(nlohmann::json)>& visit,
+                              const std::function<bool()>& pause);
     // All events of these messages, the oldest first.
     spool::Result<> events_of(const std::set<std::string>& ids, const std::function<void(nlohmann::json)>& visit);
     const SearchEffort& effort() const { return effort_; }

@@ -74,76 +74,122 @@ struct Question {
     JournalReader::Cancelled cancelled;
 };
 
-// Opens the journal, and reads the words of the question.
-JournalReader::Answer answer_with(
-    const Question& question,
-    const std::function<spool::Result<>(history::HistorySearch&, const history::HistoryQuery&, JournalReader::Answer&)>&
-        look) {
-    JournalReader::Answer answer;
-    auto journal = open(question.path, question.cancelled);
-    if (!journal) return failed(journal.error());
-    const auto query =
-        history::HistoryQuery::parse(question.words, question.now, journal->hash ? &*journal->hash : nullptr);
-    if (!query) {
-        answer.wrong = query.error();
-        return answer;
-    }
-    if (const auto done = look(*journal->search, *query, answer); !done) return failed(done.error());
-    answer.damaged = damage_in(journal->search->effort());
-    return answer;
-}
+using Pause = std::function<bool()>;
+using Answer = JournalReader::Answer;
 
-// What a search has found so far, and where it continues.
-struct Candidates {
-    std::set<std::string> known;
-    std::vector<std::string> ids;
-    std::uint64_t from, next = 0;
+// What a question keeps while it is interrupted: the journal, and the words as they were read.
+class Inquiry {
+public:
+    explicit Inquiry(Question question) : question_(std::move(question)) {}
+    const Question& question() const { return question_; }
+
+    // `look(search, query)` gives false if it was interrupted, as this does then.
+    bool answer(Answer& answer, const auto& look) {
+        if (!query_ && !begin(answer)) return true;
+        const spool::Result<bool> done = look(*journal_->search, *query_);
+        if (!done) {
+            answer = failed(done.error());
+            return true;
+        }
+        answer.damaged = damage_in(journal_->search->effort());
+        return *done;
+    }
+
+private:
+    bool begin(Answer& answer) {
+        auto journal = open(question_.path, question_.cancelled);
+        if (!journal) {
+            answer = failed(journal.error());
+            return false;
+        }
+        journal_.emplace(*std::move(journal));
+        auto query =
+            history::HistoryQuery::parse(question_.words, question_.now, journal_->hash ? &*journal_->hash : nullptr);
+        if (!query) {
+            answer.wrong = query.error();
+            return false;
+        }
+        query_.emplace(*std::move(query));
+        return true;
+    }
+
+    const Question question_;
+    std::optional<Opened> journal_;
+    std::optional<history::HistoryQuery> query_;
 };
 
-// As many as there is room for.
-spool::Result<> collect(history::HistorySearch& search, const history::HistoryQuery& query, std::uint64_t room,
-                        Candidates& found, JournalReader::Answer& answer) {
-    found.ids.clear();
-    found.next = 0;
-    return search.newest_first(
-        query,
-        [&](json event) {
-            if (answer.newest == 0) answer.newest = history::number_of(event, "seq");
-            const auto id = history::string_of(event, "id");
-            if (!id.empty() && found.known.contains(id)) return true;
-            if (room == 0) {
-                found.next = history::number_of(event, "seq");
-                return false;
-            }
-            --room;
-            if (id.empty())
-                answer.events.push_back(std::move(event));
-            else if (found.known.insert(id).second)
-                found.ids.push_back(id);
-            return true;
-        },
-        found.from);
-}
+// A search: some messages in each round, until there are enough.
+class Finder {
+public:
+    explicit Finder(Question question) : inquiry_(std::move(question)) {}
 
-// Messages that an earlier answer had are found out when all of their events are read: then others take their places.
-spool::Result<> find(history::HistorySearch& search, const history::HistoryQuery& query,
-                     const JournalReader::Part& part, JournalReader::Answer& answer) {
-    constexpr int most_rounds = 10; // then the answer has fewer than it could
-    const auto is_known = [&](const json& event) {
-        const auto seq = history::number_of(event, "seq");
-        return seq > part.from && seq <= part.newest && query.matches(event);
-    };
-    answer.newest = part.newest;
-    Candidates found{.known = {}, .ids = {}, .from = part.from};
-    for (int round = 0; round < most_rounds; ++round) {
-        TRY(collect(search, query, part.limit - answer.messages.size() - answer.events.size(), found, answer));
-        TRY(add_messages(search, found.ids, is_known, answer));
-        answer.next = found.next;
-        if (found.next == 0 || answer.messages.size() + answer.events.size() >= part.limit) break;
-        found.from = found.next;
+    bool work(const Pause& pause, Answer& answer) {
+        return inquiry_.answer(answer,
+                               [&](auto& search, const auto& query) { return find(search, query, pause, answer); });
     }
-    return {};
-}
+
+private:
+    // Messages that an earlier answer had are found out when all of their events are read: then others take their
+    // places.
+    spool::Result<bool> find(history::HistorySearch& search, const history::HistoryQuery& query, const Pause& pause,
+                             Answer& answer) {
+        constexpr int most_rounds = 10; // then the answer has fewer than it could
+        const auto& part = inquiry_.question().part;
+        const auto is_known = [&](const json& event) {
+            const auto seq = history::number_of(event, "seq");
+            return seq > part.from && seq <= part.newest && query.matches(event);
+        };
+        const auto missing = [&] { return part.limit - answer.messages.size() - answer.events.size(); };
+        if (rounds_ == 0) begin_round(part.from, missing());
+        if (answer.newest == 0) answer.newest = part.newest;
+        while (true) {
+            if (!TRY(collect(search, query, pause, answer))) return false;
+            TRY(add_messages(search, ids_, is_known, answer));
+            answer.next = next_;
+            if (next_ == 0 || missing() == 0 || rounds_ == most_rounds) return true;
+            begin_round(next_, missing());
+        }
+    }
+
+    void begin_round(std::uint64_t from, std::uint64_t room) {
+        ++rounds_;
+        ids_.clear();
+        next_ = 0;
+        walk_ = {.from = from};
+        room_ = room;
+    }
+
+    // As many as there is room for. False: interrupted.
+    spool::Result<bool> collect(history::HistorySearch& search, const history::HistoryQuery& query, const Pause& pause,
+                                Answer& answer) {
+        return search.go_on(
+            walk_, query,
+            [&](json event) {
+                if (answer.newest == 0) answer.newest = history::number_of(event, "seq");
+                const auto id = history::string_of(event, "id");
+                if (!id.empty() && known_.contains(id)) return true;
+                if (room_ == 0) {
+                    next_ = history::number_of(event, "seq");
+                    return false;
+                }
+                --room_;
+                if (id.empty())
+                    answer.events.push_back(std::move(event));
+                else if (known_.insert(id).second)
+                    ids_.push_back(id);
+                return true;
+            },
+            pause);
+    }
+
+    Inquiry inquiry_;
+    int rounds_ = 0;
+    // Of all rounds; of this one.
+    std::set<std::string> known_;
+    std::vector<std::string> ids_;
+    history::HistorySearch::Walk walk_;
+    std::uint64_t next_ = 0, room_ = 0;
+};
 
 struct Counter {
     history::HistorySummary summary;
@@ -161,39 +207,67 @@ struct Counter {
     }
 };
 
-std::expected<std::vector<Counter>, std::string> counters_of(const std::vector<JournalReader::Count>& counts) {
-    std::vector<Counter> out;
-    for (const auto& each : counts) {
-        auto summary = history::HistorySummary::parse(each.by);
-        if (!summary)
-            return std::unexpected(
-                fmt::format("by: expected one of {}", fmt::join(history::HistorySummary::groupings, ", ")));
-        out.push_back({*std::move(summary), each.types});
+// Counts, until it is too late: then what is older is left out.
+class Counting {
+public:
+    Counting(Question question, std::vector<JournalReader::Count> counts, smtp::Duration within)
+        : inquiry_(std::move(question)), counts_(std::move(counts)), within_(within) {}
+
+    bool work(const Pause& pause, Answer& answer) {
+        if (counters_.empty() && !make_counters(answer)) return true;
+        return inquiry_.answer(answer,
+                               [&](auto& search, const auto& query) { return count(search, query, pause, answer); });
     }
-    return out;
-}
 
-// `is_late`: what is older is left out.
-spool::Result<> count(history::HistorySearch& search, const history::HistoryQuery& query, std::vector<Counter> counters,
-                      const Question& question, const std::function<bool()>& is_late, JournalReader::Answer& answer) {
-    const auto has_gone = [&] { return question.cancelled->load(std::memory_order_relaxed); };
-    search.cancel_if([&] { return has_gone() || is_late(); });
-    std::string oldest;
-    const auto done = search.newest_first(query, [&](const json& event) {
-        for (auto& each : counters) each.add(event);
-        oldest = history::string_of(event, "time");
+private:
+    bool make_counters(Answer& answer) {
+        for (const auto& each : counts_) {
+            auto summary = history::HistorySummary::parse(each.by);
+            if (!summary) {
+                answer.wrong =
+                    fmt::format("by: expected one of {}", fmt::join(history::HistorySummary::groupings, ", "));
+                return false;
+            }
+            counters_.push_back({*std::move(summary), each.types});
+        }
         return true;
-    });
-    if (!done && (done.error().code != ECANCELED || has_gone())) return done;
-    answer.complete = done.has_value();
-    if (!answer.complete) answer.counted_from = std::move(oldest);
-    for (const auto& each : counters) answer.summaries.push_back(each.groups(question.part.limit));
-    return {};
-}
+    }
 
-JournalReader::Answer read_message(const std::string& path, const std::string& id,
-                                   const JournalReader::Cancelled& cancelled) {
-    JournalReader::Answer answer;
+    bool is_late() const {
+        return within_ > smtp::Duration::zero() && common::Loop::now().monotonic - begin_ > within_;
+    }
+
+    spool::Result<bool> count(history::HistorySearch& search, const history::HistoryQuery& query, const Pause& pause,
+                              Answer& answer) {
+        const auto has_gone = [this] { return inquiry_.question().cancelled->load(std::memory_order_relaxed); };
+        search.cancel_if([this, has_gone] { return has_gone() || is_late(); });
+        const auto done = search.go_on(
+            walk_, query,
+            [&](const json& event) {
+                for (auto& each : counters_) each.add(event);
+                oldest_ = history::string_of(event, "time");
+                return true;
+            },
+            pause);
+        if (done && !*done) return false;
+        if (!done && (done.error().code != ECANCELED || has_gone())) return done;
+        answer.complete = done.has_value();
+        if (!answer.complete) answer.counted_from = oldest_;
+        for (const auto& each : counters_) answer.summaries.push_back(each.groups(inquiry_.question().part.limit));
+        return true;
+    }
+
+    Inquiry inquiry_;
+    const std::vector<JournalReader::Count> counts_;
+    const smtp::Duration within_;
+    const smtp::Monotonic begin_ = common::Loop::now().monotonic;
+    std::vector<Counter> counters_;
+    history::HistorySearch::Walk walk_;
+    std::string oldest_;
+};
+
+Answer read_message(const std::string& path, const std::string& id, const JournalReader::Cancelled& cancelled) {
+    Answer answer;
     auto journal = open(path, cancelled);
     if (!journal) return failed(journal.error());
     if (const auto added = add_messages(*journal->search, {id}, [](const json&) { return false; }, answer); !added)
@@ -205,70 +279,85 @@ JournalReader::Answer read_message(const std::string& path, const std::string& i
 } // namespace
 
 void JournalReader::search(std::vector<std::string> words, const Part& part, Cancelled cancelled, Done done) {
-    Question question{path_, std::move(words), part, common::Loop::now().wall, cancelled};
-    add({[question = std::move(question)] {
-             return answer_with(question, [&](auto& search, const auto& query, auto& answer) {
-                 return find(search, query, question.part, answer);
-             });
-         },
-         std::move(cancelled), std::move(done)});
+    const auto finder =
+        std::make_shared<Finder>(Question{path_, std::move(words), part, common::Loop::now().wall, cancelled});
+    add({.work = [finder](const Pause& pause, Answer& answer) { return finder->work(pause, answer); },
+         .cancelled = std::move(cancelled),
+         .done = std::move(done)});
 }
 
 void JournalReader::summarize(std::vector<std::string> words, std::vector<Count> counts, std::uint64_t limit,
                               smtp::Duration within, Cancelled cancelled, Done done) {
     Question question{path_, std::move(words), {.limit = limit}, common::Loop::now().wall, cancelled};
-    add({[question = std::move(question), counts = std::move(counts), within] {
-             auto counters = counters_of(counts);
-             if (!counters) {
-                 Answer answer;
-                 answer.wrong = counters.error();
-                 return answer;
-             }
-             const auto begin = common::Loop::now().monotonic;
-             const auto is_late = [&] {
-                 return within > smtp::Duration::zero() && common::Loop::now().monotonic - begin > within;
-             };
-             return answer_with(question, [&](auto& search, const auto& query, auto& answer) {
-                 return count(search, query, *std::move(counters), question, is_late, answer);
-             });
-         },
-         std::move(cancelled), std::move(done)});
+    const auto counting = std::make_shared<Counting>(std::move(question), std::move(counts), within);
+    add({.work = [counting](const Pause& pause, Answer& answer) { return counting->work(pause, answer); },
+         .cancelled = std::move(cancelled),
+         .done = std::move(done)});
 }
 
 void JournalReader::message(std::string id, Done done) {
     auto cancelled = std::make_shared<std::atomic<bool>>(false);
-    add({[path = path_, id = std::move(id), cancelled] { return read_message(path, id, cancelled); }, cancelled,
-         std::move(done)});
+    add({.work =
+             [path = path_, id = std::move(id), cancelled](const Pause&, Answer& answer) {
+                 answer = read_message(path, id, cancelled);
+                 return true;
+             },
+         .cancelled = cancelled,
+         .done = std::move(done)});
 }
 
 void JournalReader::add(Job job) {
-    std::erase_if(waiting_, [](const Job& each) { return each.cancelled->load(std::memory_order_relaxed); });
-    if (waiting_.size() >= most_waiting)
+    const auto has_gone = [](const Job& each) { return each.cancelled->load(std::memory_order_relaxed); };
+    std::erase_if(fresh_, has_gone);
+    std::erase_if(interrupted_, has_gone);
+    if (waiting() >= most_waiting)
         return loop_.defer([done = std::move(job.done)] {
             Answer answer;
             answer.failed = "too many questions to the journal are being answered";
             done(std::move(answer));
         });
-    waiting_.push_back(std::move(job));
+    fresh_.push_back(std::move(job));
     start();
 }
 
+JournalReader::Job JournalReader::take() {
+    auto& next = interrupted_.empty() || (fresh_is_next_ && !fresh_.empty()) ? fresh_ : interrupted_;
+    fresh_is_next_ = &next == &interrupted_;
+    auto job = std::move(next.front());
+    next.pop_front();
+    return job;
+}
+
 void JournalReader::start() {
-    while (!waiting_.empty() && running_ < most_at_once) {
-        auto job = std::move(waiting_.front());
-        waiting_.pop_front();
-        if (job.cancelled->load(std::memory_order_relaxed)) continue;
+    while (waiting() > 0 && running_ < most_at_once) {
+        auto job = std::make_shared<Job>(take());
+        if (job->cancelled->load(std::memory_order_relaxed)) continue;
         auto worker = std::ranges::find_if(workers_, [](const auto& each) { return !each.busy(); });
         if (worker == workers_.end()) worker = workers_.emplace(workers_.end(), loop_);
         ++running_;
-        const auto answer = std::make_shared<Answer>();
-        worker->start([work = std::move(job.work), answer] { *answer = work(); },
-                      [this, answer, done = std::move(job.done)] {
-                          --running_;
-                          done(std::move(*answer));
-                          start();
-                      });
+        const auto complete = std::make_shared<bool>(false);
+        const auto others_wait = others_wait_;
+        worker->start(
+            [job, complete, others_wait, slice = slice_] {
+                const auto begin = common::Loop::now().monotonic;
+                const auto pause = [&] {
+                    return others_wait->load(std::memory_order_relaxed) &&
+                           common::Loop::now().monotonic - begin >= slice;
+                };
+                *complete = job->work(pause, *job->answer);
+            },
+            [this, job, complete] { worked(std::move(*job), *complete); });
     }
+    others_wait_->store(waiting() > 0, std::memory_order_relaxed);
+}
+
+void JournalReader::worked(Job job, bool complete) {
+    --running_;
+    if (complete)
+        job.done(std::move(*job.answer));
+    else
+        interrupted_.push_back(std::move(job));
+    start();
 }
 
 } // namespace http

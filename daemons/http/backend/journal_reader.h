@@ -1,5 +1,6 @@
-// Questions to the journal on threads: searches, and the events of one message. Some at once, others wait; the journal
-// is opened for each. Knows no HTTP.
+// Questions to the journal on threads: searches, and the events of one message. Some at once, others wait; what takes
+// long is interrupted for them, so that no number of slow questions delays a quick one. The journal is opened for each.
+// Knows no HTTP.
 #pragma once
 #include "daemons/common/history/history_search.h"
 #include "daemons/common/history/message_history.h"
@@ -43,7 +44,10 @@ public:
     // The client has gone: the search ends early, or does not begin. From any thread.
     using Cancelled = std::shared_ptr<std::atomic<bool>>;
 
-    JournalReader(common::Loop& loop, std::string path) : loop_(loop), path_(std::move(path)) {}
+    // `slice`: the time for which a question is worked on while others wait.
+    static constexpr smtp::Duration usual_slice = std::chrono::milliseconds(100);
+    JournalReader(common::Loop& loop, std::string path, smtp::Duration slice = usual_slice)
+        : loop_(loop), path_(std::move(path)), slice_(slice) {}
     JournalReader(const JournalReader&) = delete;
     JournalReader& operator=(const JournalReader&) = delete;
 
@@ -66,20 +70,28 @@ public:
                    smtp::Duration within, Cancelled cancelled, Done done);
     // At most one message.
     void message(std::string id, Done done);
-    std::size_t open() const { return waiting_.size() + running_; }
+    std::size_t open() const { return waiting() + running_; }
 
 private:
+    using Pause = std::function<bool()>; // asked from time to time; true: the work should be interrupted
     struct Job {
-        std::function<Answer()> work;
+        std::function<bool(const Pause&, Answer&)> work; // false: interrupted; it continues with the next call
         Cancelled cancelled;
         Done done;
+        std::shared_ptr<Answer> answer = std::make_shared<Answer>();
     };
     void add(Job job);
     void start();
+    Job take();
+    void worked(Job job, bool complete);
+    std::size_t waiting() const { return fresh_.size() + interrupted_.size(); }
 
     common::Loop& loop_;
     const std::string path_;
-    std::deque<Job> waiting_;
+    const smtp::Duration slice_;
+    std::deque<Job> fresh_, interrupted_; // one of each in turn
+    bool fresh_is_next_ = true;
+    const Cancelled others_wait_ = std::make_shared<std::atomic<bool>>(false); // for the threads
     std::list<common::PoolWork> workers_;
     std::size_t running_ = 0;
 };

@@ -48,7 +48,9 @@ void MessageIntake::accept(spool::QueueId id, spool::Location location, std::uin
     deps_.driver.tell(
         [&](auto& engine, smtp::Now now, auto& out) { fresh = engine.accepted(message.event(), now, out); },
         {.accepted = &accepted});
-    if (fresh && !deps_.scanner.loading()) rate_.count(common::Loop::now().monotonic);
+    // Each submission is reported once; while the spool is read, the scan may find it before.
+    if (origin == decide::queue::Origin::submitted || (fresh && !deps_.scanner.loading()))
+        rate_.count(common::Loop::now().monotonic);
     deps_.known_now(id);
 }
 

@@ -144,6 +144,29 @@ TEST_CASE("due next: scheduled mail by its time") {
     CHECK(due_next(b) == Ids{before, after, scheduled});
 }
 
+TEST_CASE("the time of scheduled mail is shown as it was asked for, however the readings of the clocks differ") {
+    Bench b;
+    const auto at = b.now().wall + 1h;
+    const auto id = b.send({"d.example"}, {.not_before = at});
+    for (const auto extra : {0us, -1us, 1us, -400'000us}) {
+        b.wall_extra = extra;
+        b.pass(1s);
+        CHECK(b.engine.explain(id).at(0).next_attempt == at);
+        CHECK(b.engine.message(id, b.now())->deliveries.at(0).next_attempt == at);
+    }
+}
+
+TEST_CASE("the next try of restored mail is shown in whole seconds, however the readings of the clocks differ") {
+    Bench b;
+    const auto at = b.now().wall + 5min;
+    const auto id = restored(b, 5min);
+    for (const auto extra : {0us, -1us, 1us, -400'000us}) {
+        b.wall_extra = extra;
+        b.send({"other.example"});
+        CHECK(b.engine.message(id, b.now())->deliveries.at(0).next_attempt == at);
+    }
+}
+
 TEST_CASE("a link whose due mail is all paused says which queue is, and has no next try") {
     Bench b;
     CHECK(b.engine.pause(Scope::queue, "d.example", b.now(), b.out));

@@ -16,9 +16,10 @@ namespace {
 struct Place {
     TemporaryDirectory directory;
     common::Loop loop;
-    JournalReader reader{loop, directory.path().string()};
+    JournalReader reader;
 
-    explicit Place(int events, int messages = 1'000'000) {
+    explicit Place(int events, int messages = 1'000'000, smtp::Duration slice = JournalReader::usual_slice)
+        : reader(loop, directory.path().string(), slice) {
         std::ofstream out(directory.path() / spool::segment_file(1, spool::plain_suffix));
         for (int i = 1; i <= events; ++i)
             out << fmt::format(R"({{"v":1,"seq":{},"node":"n","time":"2026-11-20T12:00:00.000000Z",)"
@@ -90,6 +91,36 @@ TEST_CASE("a count that takes too long ends with what it has counted, and says s
     CHECK(counted.failed == "");
     CHECK(!counted.complete);
     CHECK(counted.summaries.size() == 1);
+}
+
+TEST_CASE("counts of much do not delay others: they take turns") {
+    Place place(20'000, 1'000'000, smtp::Duration::zero());
+    int counted = 0, counted_before = -1, searched_before = -1;
+    bool same = true;
+    for (int i = 0; i < 10; ++i) {
+        place.reader.summarize({}, {{"domain"}}, 1, {}, flag(), [&](const auto& answer) {
+            ++counted;
+            same = same && answer.summaries[0]["groups"][0]["events"] == 6667 && answer.complete;
+        });
+        place.reader.search({"domain=d1.example"}, {.limit = 20'000}, flag(), [&](const auto& answer) {
+            ++counted;
+            same = same && answer.messages.size() == 6667;
+        });
+    }
+    place.reader.message("0C5A0000011010", [&](const auto& answer) {
+        CHECK(answer.messages.size() == 1);
+        counted_before = counted;
+    });
+    place.reader.search({"recipient=r@d2.example"}, {.limit = 1}, flag(), [&](const auto& answer) {
+        CHECK(answer.messages.size() == 1);
+        searched_before = counted;
+    });
+    place.until_idle();
+    CHECK(counted == 20);
+    CHECK(same);
+    CHECK(counted_before >= 0);
+    CHECK(counted_before < 5); // one after the other it would be 19
+    CHECK(searched_before < 5);
 }
 
 TEST_CASE("a search goes on, and shows no message again that has older events, too") {

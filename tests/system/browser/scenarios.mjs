@@ -141,6 +141,27 @@ const scenarios = {
         return { line };
     },
 
+    // The sparklines, as they are drawn: their points in the drawing's own units, and what is seen of it.
+    async drawings(page) {
+        await logIn(page);
+        await page.goto(options.origin + "/");
+        const drawings = await page.locator("svg.sparkline").evaluateAll(all => all.map(svg => {
+            const line = svg.querySelector("polyline"), style = getComputedStyle(line), room = svg.getBoundingClientRect();
+            const seen = line.getBoundingClientRect();
+            return {
+                label: svg.getAttribute("aria-label"),
+                points: [...line.points].map(point => [point.x, Math.round(point.y * 10) / 10]),
+                stroke: style.stroke,
+                fill: style.fill,
+                width: seen.width / room.width,
+                height: seen.height / room.height,
+                within: seen.left >= room.left && seen.right <= room.right && seen.top >= room.top && seen.bottom <= room.bottom,
+                pixels: room.height,
+            };
+        }));
+        return { drawings };
+    },
+
     // What the content security policy is for: none of it may happen, and all of it must be reported.
     async violations(page) {
         await logIn(page);

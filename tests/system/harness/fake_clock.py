@@ -31,8 +31,8 @@ def library():
     return str(next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")))
 
 
-def settings(file):
-    """For Mta.wrap: the wall clock is ahead by what the file says."""
+def settings(file, both=False):
+    """For Mta.wrap: the wall clock is ahead by what the file says. `both`: the monotonic clock, too; it must not go back."""
     forget_the_dead()
-    return {"LD_PRELOAD": library(), "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}
+    kept = {} if both else {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"}
+    return {"LD_PRELOAD": library(), "FAKETIME_NO_CACHE": "1", "FAKETIME_TIMESTAMP_FILE": str(file), "NO_FAKE_STAT": "1", **kept}

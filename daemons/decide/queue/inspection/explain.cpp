@@ -44,7 +44,7 @@ Explanation explanation(const View& view, Slot slot, std::uint32_t counted) {
     };
     auto blocked = [&] { return std::ranges::any_of(out.gates, [](const GateInfo& each) { return !each.open; }); };
     auto until = [&](GateInfo& g, smtp::Monotonic when) {
-        g.until = view.step.wall_of(when);
+        g.until = view.step.nearest_second(when);
         if (!g.open) out.next_attempt = std::max(out.next_attempt, g.until);
     };
     auto& schedule = gate(Gate::schedule, !(m.scheduled && m.free_from > view.step.wall_seconds()));
@@ -194,7 +194,7 @@ std::vector<Explanation> explain(const View& view, spool::QueueId id, const Reci
             out.push_back({.recipients = {due.recipient.number}, .waiting = Waiting::report});
             GateInfo& gate = out.back().gates.emplace_back();
             gate = {.gate = Gate::report, .open = false, .text = report_wait_text(view, extra)};
-            if (extra.report_deferred && view.services.bounce) gate.until = view.step.wall_of(extra.report_at);
+            if (extra.report_deferred && view.services.bounce) gate.until = view.step.nearest_second(extra.report_at);
             out.back().next_attempt = gate.until;
         }
     }

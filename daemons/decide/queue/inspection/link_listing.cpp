@@ -140,7 +140,7 @@ std::vector<LinkInfo> list_links(const View& view, Ages ages, const Chosen& chos
                           : l.offer == 0 && rest.queue     ? rest.queue->health.due
                           : l.offer == 0                   ? rest.next
                                                            : smtp::Monotonic{};
-        if (!stopped && next != smtp::Monotonic{}) info.next_attempt = view.step.wall_of(next);
+        if (!stopped && next != smtp::Monotonic{}) info.next_attempt = view.step.nearest_second(next);
         info.failing_since = l.health.failing_since;
         info.last_error = l.health.last_error;
         info.connections = l.open();
@@ -175,7 +175,8 @@ std::vector<QueueInfo> list_queues(const View& view, Ages ages, const Chosen& ch
         info.last_error = q.health.last_error;
         info.failing_since = q.health.failing_since;
         info.paused_by = pause_of(view, q);
-        if (q.health.health != Health::ready && q.lanes.count > 0) info.next_attempt = view.step.wall_of(q.health.due);
+        if (q.health.health != Health::ready && q.lanes.count > 0)
+            info.next_attempt = view.step.nearest_second(q.health.due);
         if (const Link* l = q.link == none ? nullptr : &view.links[q.link]; l && l->health.health != Health::ready) {
             info.of_link = true;
             info.health = l->health.health;
@@ -183,13 +184,14 @@ std::vector<QueueInfo> list_queues(const View& view, Ages ages, const Chosen& ch
             info.failing_since = l->health.failing_since;
             info.last_error = l->health.last_error;
             const auto next = q.health.health == Health::ready ? l->health.due : std::max(l->health.due, q.health.due);
-            if (q.lanes.count > 0) info.next_attempt = view.step.wall_of(next);
+            if (q.lanes.count > 0) info.next_attempt = view.step.nearest_second(next);
         }
         if (q.unroutable()) {
             info.failures = q.route_failures;
             info.failing_since = q.route_failing_since;
             info.last_error = q.route_reason;
-            info.next_attempt = q.route == RouteState::failed ? view.step.wall_of(q.route_until) : smtp::WallTime{};
+            info.next_attempt =
+                q.route == RouteState::failed ? view.step.nearest_second(q.route_until) : smtp::WallTime{};
         }
         info.deliveries = q.deliveries;
         info.due = q.lanes.count;
@@ -198,7 +200,8 @@ std::vector<QueueInfo> list_queues(const View& view, Ages ages, const Chosen& ch
         if (const auto* its = times_of(times, slot)) {
             info.oldest = smtp::WallTime(smtp::Duration(its->arrival));
             info.problem = its->problem;
-            if (q.lanes.count == 0 && its->next != smtp::Monotonic{}) info.next_attempt = view.step.wall_of(its->next);
+            if (q.lanes.count == 0 && its->next != smtp::Monotonic{})
+                info.next_attempt = view.step.nearest_second(its->next);
         }
         if (info.paused_by) info.next_attempt = {};
         info.idle_reason = idle_reason(view, q);

@@ -46,7 +46,8 @@ MessageInfo info(const View& view, Slot slot, const RecipientRange& range = {}) 
             }
         }
         info.waiting_for = waiting_for(view, d);
-        if (next != smtp::Monotonic{}) info.next_attempt = view.step.wall_of(next);
+        if (next != smtp::Monotonic{}) info.next_attempt = view.step.nearest_second(next);
+        if (info.waiting == Waiting::scheduled) info.next_attempt = smtp::WallTime(std::chrono::seconds(m.free_from));
         if (d.queue == none) {
             for (const CategorizerDeferral& group : view.deliveries.undecided(d)) {
                 out.deliveries.push_back(info);
@@ -66,7 +67,8 @@ MessageInfo info(const View& view, Slot slot, const RecipientRange& range = {}) 
         info.recipients = {due.recipient.number};
         info.reason = due.recipient.reason;
         info.waiting_for = report_wait_text(view, extra);
-        if (extra.report_deferred && view.services.bounce) info.next_attempt = view.step.wall_of(extra.report_at);
+        if (extra.report_deferred && view.services.bounce)
+            info.next_attempt = view.step.nearest_second(extra.report_at);
         out.deliveries.push_back(std::move(info));
     }
     return out;

@@ -29,7 +29,7 @@ void add_unrouted_queues(const View& view, std::vector<Unrouted>& out) {
             one.failing_since = q.route_failing_since;
             one.reason = q.route_reason;
         }
-        if (q.route == RouteState::failed) one.next_attempt = view.step.wall_of(q.route_until);
+        if (q.route == RouteState::failed) one.next_attempt = view.step.nearest_second(q.route_until);
         out.push_back(std::move(one));
     }
 }
@@ -50,7 +50,7 @@ void add_uncategorized(const View& view, std::vector<Unrouted>& out) {
             one.gate = Gate::categorizer;
             one.deliveries += recipients;
             one.failures = std::max<std::uint32_t>(one.failures, d.round);
-            const auto next = view.step.wall_of(d.due);
+            const auto next = view.step.nearest_second(d.due);
             one.next_attempt = one.next_attempt == smtp::WallTime{} ? next : std::min(one.next_attempt, next);
             one.reason = reason;
             one.waiting_for = waiting_for(view, d);
@@ -79,7 +79,7 @@ void add_pending_reports(const View& view, std::vector<Unrouted>& out) {
         one.gate = Gate::report;
         one.deliveries += e.reports.size();
         if (view.services.bounce && one.next_attempt == smtp::WallTime{}) // in the order of time
-            one.next_attempt = view.step.wall_of(at);
+            one.next_attempt = view.step.nearest_second(at);
         one.waiting_for = std::move(why);
     }
     for (auto& [text, one] : by_reason) out.push_back(std::move(one));

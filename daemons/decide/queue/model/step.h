@@ -31,6 +31,11 @@ public:
     smtp::Monotonic start() const { return start_; }
     Seconds seconds(smtp::Monotonic t) const;
     smtp::WallTime wall_of(smtp::Monotonic t) const { return smtp::WallTime(t.time_since_epoch() + offset_); }
+    // To be shown: the difference between the clocks, read one after the other, is a little different each time, so
+    // that a time that was cut would be a second earlier now and then.
+    smtp::WallTime nearest_second(smtp::Monotonic t) const {
+        return std::chrono::round<std::chrono::seconds>(wall_of(t));
+    }
     smtp::Monotonic monotonic_of(smtp::WallTime t) const { return smtp::Monotonic(t.time_since_epoch() - offset_); }
     // From now, lengthened by jitter.
     smtp::Monotonic after(smtp::Duration wait);
