@@ -49,6 +49,7 @@ void MessageIntake::accept(spool::QueueId id, spool::Location location, std::uin
         [&](auto& engine, smtp::Now now, auto& out) { fresh = engine.accepted(message.event(), now, out); },
         {.accepted = &accepted});
     if (fresh && !deps_.scanner.loading()) rate_.count(common::Loop::now().monotonic);
+    if (state.transfer.under_way) deps_.being_moved(id, state.transfer);
     deps_.known_now(id);
 }
 
