@@ -29,7 +29,8 @@
 namespace pickup {
 
 // Whether a message may come with its state (Import): only an operator's may.
-enum class ImportPolicy : std::uint8_t { rejected, accepted };
+// transfers: only another node's, with the name of the transfer.
+enum class ImportPolicy : std::uint8_t { rejected, accepted, transfers };
 
 // What submissions share. Outlives them; `config` is the one in force.
 struct SubmissionContext {
@@ -120,6 +121,7 @@ private:
     void end();
     bool within_limits();
     bool read_key();
+    void end_import();
     void claim_key();
     void claimed(common::idempotency::Decision decision);
     void proceed();

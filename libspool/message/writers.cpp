@@ -1,4 +1,5 @@
 #include "libspool/message/writers.h"
+#include "libspool/message/message_state.h"
 
 namespace spool {
 
@@ -15,9 +16,20 @@ std::string_view decided(const EnvelopeRecipient& recipient) {
     return {};
 }
 
+Envelope without_transfer(Envelope envelope) {
+    envelope.transferred.reset();
+    return envelope;
+}
+
 } // namespace
 
 std::string violates_writer_rights(const Envelope& envelope, std::uint8_t slot) {
+    if (envelope.transferred) {
+        const auto& state = envelope.transferred->state;
+        if (slot != submission_slot) return "it came from another node, which its writer may not say";
+        if (!state.empty() && !MessageState(without_transfer(envelope)).apply(Checkpoint{state}))
+            return "its state on another node is invalid";
+    }
     if (slot == submission_slot) return {};
     for (const auto& recipient : envelope.recipients)
         if (const auto field = decided(recipient); !field.empty())

@@ -51,7 +51,7 @@ def test_its_scopes_are_those_that_are_needed(mta, api):
     """A token without any of them gets 403, one with each of them does not."""
     mta.config["http"]["content"] = True
     mta.start()
-    scopes = ("read", "read:content", "submit", "operate", "remove", "suppress", "admin")
+    scopes = ("read", "read:content", "submit", "operate", "remove", "suppress", "admin", "node")
     tokens = {scope: api.allow(scope.replace(":", "-"), "--scope", scope, valid=False) for scope in scopes}
     api.wait_for_tokens(len(scopes))
     for path, methods in api.description().document["paths"].items():

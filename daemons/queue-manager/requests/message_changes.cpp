@@ -41,6 +41,7 @@ struct MessageChanges::Change {
     smtp::WallTime at{};                              // schedule: to this time; in the past: now
     bool dry_run = false;
     bool permanently = false; // remove: it cannot be restored
+    bool in_doubt = false;    // move_back: also what the other node may have
     std::uint64_t matched = 0, changed = 0, skipped = 0;
     std::uint64_t in_flight = 0;  // of those skipped: not removed, because they are being delivered
     std::uint64_t kept = 0;       // of those changed: to be tried when a pause ends
@@ -99,7 +100,7 @@ std::string deadline_before(smtp::WallTime at, const std::optional<spool::Messag
 // The change as records of the message's file. `open`: its recipients that are left. `expiry`: of a scheduled message
 // from now on; {}: as before.
 std::vector<spool::Property> records_of(const auto& change, const std::vector<std::uint32_t>& open, bool held,
-                                        smtp::WallTime expiry) {
+                                        smtp::WallTime expiry, const spool::Transferring& transfer) {
     const auto now = common::Loop::now().wall;
     std::vector<spool::Property> out;
     if (change.op == op::hold || change.op == op::release) {
@@ -130,6 +131,8 @@ std::vector<spool::Property> records_of(const auto& change, const std::vector<st
     } else if (change.op == op::force) { // else it would wait for its time again after a restart
         spool::Rescheduled now_free{.free_from = now};
         out.emplace_back(std::move(now_free));
+    } else if (change.op == op::move) {
+        out.emplace_back(transfer);
     } else if (change.op == op::schedule) {
         spool::Rescheduled moved{.free_from = std::max(change.at, now)};
         out.emplace_back(std::move(moved));
@@ -152,6 +155,7 @@ void MessageChanges::change(const Request& request, const nlohmann::json& body, 
     change->to = text_field(body, "to");
     change->dry_run = body.value("dry_run", false);
     change->permanently = body.value("permanently", false);
+    change->in_doubt = body.value("in_doubt", false);
     if (const auto wrong = error_in(*change, body); !wrong.empty())
         return replies_.refuse(request, wrong, code::bad_request);
     change->after = std::chrono::seconds(after);
@@ -179,6 +183,9 @@ std::string MessageChanges::error_in(const Change& change, const nlohmann::json&
     const auto latest = std::chrono::ceil<std::chrono::seconds>(common::Loop::now().wall + common::longest_schedule);
     if (at < 0 || at > latest.time_since_epoch().count())
         return fmt::format("\"at\": {} is not a time, at most 90 days ahead", at);
+    if (change.op == op::move &&
+        std::ranges::find(deps_.config->nodes, change.to, &config::Node::name) == deps_.config->nodes.end())
+        return fmt::format("there is no node \"{}\": expected the name of a section [node.<name>]", change.to);
     if (change.op == op::reroute && !change.to.empty()) return next_hop_error(change.to, *deps_.config);
     return "";
 }
@@ -193,12 +200,16 @@ void MessageChanges::take(const Shared& change, const Walk& walk, std::vector<Se
             if (change->op == op::schedule && each.info.active) ++change->in_flight;
         } else if (change->dry_run) {
             ++change->changed;
+        } else if (change->op == op::move_back) {
+            ++change->open;
+            move_back(change, walk, id);
         } else if (change->op == op::force && !is_scheduled(each.info)) {
             execute(*change, {.id = id});
         } else if (change->op == op::schedule) {
             ++change->open;
             hold_and_write(change, walk, each);
-        } else if (change->op == op::remove && (each.info.active || !each.info.held)) { // it may begin meanwhile
+        } else if ((change->op == op::remove || change->op == op::move) &&
+                   (each.info.active || !each.info.held)) { // it may begin meanwhile
             ++change->open;
             using Before = DeliveryStops::Before;
             const auto before = each.info.held ? Before::held : Before::free;
@@ -217,6 +228,13 @@ std::string MessageChanges::why_not(const Change& change, const SelectedMessage&
     const auto& info = selected.info;
     if (deps_.intake.with_earlier_agent(info.id))
         return "is still being delivered by an agent from before the queue-manager's restart";
+    const bool moves = deps_.transfers.moves(info.id);
+    if (change.op == op::move_back) return moves ? "" : "is not being moved to another node";
+    if (moves) return "is being moved to another node";
+    if (change.op == op::move)
+        return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::report; })
+                   ? "waits for a report to its sender"
+                   : "";
     if (change.op == op::hold) return info.held ? "is already held" : "";
     if (change.op == op::release) return info.held ? "" : "is not held";
     if (change.op == op::force) return info.held ? "is held: release it first" : "";
@@ -246,6 +264,17 @@ void MessageChanges::skip(Change& change, spool::QueueId id, std::string_view wh
     if (change.why_not.size() < most_named) change.why_not.push_back({id, std::string(why)});
 }
 
+void MessageChanges::move_back(const Shared& change, const Walk& walk, spool::QueueId id) {
+    const auto doubt = change->in_doubt ? Transfers::Doubt::ignored : Transfers::Doubt::respected;
+    deps_.transfers.cancel(id, doubt, [this, change, walk, id](const std::string& why) {
+        if (why.empty())
+            ++change->changed;
+        else
+            skip(*change, id, why);
+        through(change, walk);
+    });
+}
+
 // Its time may come while it is written.
 void MessageChanges::hold_and_write(const Shared& change, const Walk& walk, const SelectedMessage& selected) {
     const auto id = selected.info.id;
@@ -262,6 +291,7 @@ void MessageChanges::hold_and_write(const Shared& change, const Walk& walk, cons
 }
 
 void MessageChanges::go_on(spool::QueueId id) {
+    if (deps_.transfers.moves(id)) return;
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
 }
 
@@ -294,7 +324,15 @@ void MessageChanges::write(const Shared& change, const Walk& walk, const Selecte
     if (change->op == op::schedule && selected.state)
         what.expiry = spool::expiry_from(*selected.state, std::max(change->at, common::Loop::now().wall))
                           .value_or(smtp::WallTime{});
-    deps_.files.record_durably(id, selected.info.location, records_of(*change, open, selected.info.held, what.expiry),
+    if (change->op == op::move && selected.state)
+        what.transfer = {.under_way = true,
+                         .node = change->to,
+                         .generation = selected.state->transfer.generation + 1,
+                         .time = common::Loop::now().wall,
+                         .who = change->who,
+                         .why = change->why};
+    deps_.files.record_durably(id, selected.info.location,
+                               records_of(*change, open, selected.info.held, what.expiry, what.transfer),
                                [this, change, walk, id, goes_on, what = std::move(what)](spool::Result<> written) {
                                    if (written)
                                        execute(*change, what);
@@ -302,7 +340,8 @@ void MessageChanges::write(const Shared& change, const Walk& walk, const Selecte
                                        ++change->skipped; // finished meanwhile
                                    else
                                        change->failure = written.error().what;
-                                   if (goes_on) go_on(id); // unless it has just been removed
+                                   if (goes_on && (change->op != op::move || !written))
+                                       go_on(id); // unless it has just been removed
                                    through(change, walk);
                                });
 }
@@ -315,7 +354,12 @@ void MessageChanges::execute(Change& change, const Written& written) {
 
 bool MessageChanges::apply(const Change& change, const Written& written) {
     const auto id = written.id;
+    if (change.op != op::move && deps_.transfers.moves(id)) return false; // since this was begun
     bool done = false;
+    if (change.op == op::move) {
+        done = deps_.driver.engine().message(id, common::Loop::now()).has_value();
+        if (done) deps_.transfers.begin(id, written.transfer);
+    }
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
         if (change.op == op::force) done = engine.force(id, now, out);
         if (change.op == op::hold) done = engine.hold(id, now, out);
@@ -342,7 +386,7 @@ bool MessageChanges::apply(const Change& change, const Written& written) {
 }
 
 void MessageChanges::record_in_journal(const Change& change, const Written& written) {
-    const auto& [id, about, expiry] = written;
+    const auto& [id, about, expiry, transfer] = written;
     using spool::journal::EventType;
     const auto changed = [&](EventType type, std::string_view name = {}, std::string_view what = {}) {
         deps_.events.changed(type, id, about, change.who, change.why, name, what);

@@ -51,6 +51,10 @@ Section section_for(Mta& s) {
                  "Domain that is appended to addresses without one. The default is the name in /etc/mailname if that "
                  "file exists, otherwise the host name.",
                  "\"example.com\""},
+                {"node", non_empty_text(s.node),
+                 "Name of this node, if there are several that messages are moved between: it must be different on "
+                 "each of them, and must not change while messages are being moved. The default is mta.hostname.",
+                 "\"mx1\""},
                 {"multi_user", BoolKey{&s.users},
                  "Whether to serve all users of this system. If false, everything runs as the user who starts it, "
                  "and mail is delivered only to the users listed in local.users (single-user mode).",
