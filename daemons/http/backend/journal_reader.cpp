@@ -74,17 +74,17 @@ struct Question {
     JournalReader::Cancelled cancelled;
 };
 
-using Pause = std::function<bool()>;
-using Answer = JournalReader::Answer;
+using JournalPause = std::function<bool()>;
+using JournalAnswer = JournalReader::Answer;
 
 // What a question keeps while it is interrupted: the journal, and the words as they were read.
-class Inquiry {
+class JournalInquiry {
 public:
-    explicit Inquiry(Question question) : question_(std::move(question)) {}
+    explicit JournalInquiry(Question question) : question_(std::move(question)) {}
     const Question& question() const { return question_; }
 
     // `look(search, query)` gives false if it was interrupted, as this does then.
-    bool answer(Answer& answer, const auto& look) {
+    bool answer(JournalAnswer& answer, const auto& look) {
         if (!query_ && !begin(answer)) return true;
         const spool::Result<bool> done = look(*journal_->search, *query_);
         if (!done) {
@@ -96,7 +96,7 @@ public:
     }
 
 private:
-    bool begin(Answer& answer) {
+    bool begin(JournalAnswer& answer) {
         auto journal = open(question_.path, question_.cancelled);
         if (!journal) {
             answer = failed(journal.error());
@@ -119,11 +119,11 @@ private:
 };
 
 // A search: some messages in each round, until there are enough.
-class Finder {
+class JournalFinder {
 public:
-    explicit Finder(Question question) : inquiry_(std::move(question)) {}
+    explicit JournalFinder(Question question) : inquiry_(std::move(question)) {}
 
-    bool work(const Pause& pause, Answer& answer) {
+    bool work(const JournalPause& pause, JournalAnswer& answer) {
         return inquiry_.answer(answer,
                                [&](auto& search, const auto& query) { return find(search, query, pause, answer); });
     }
@@ -131,8 +131,8 @@ public:
 private:
     // Messages that an earlier answer had are found out when all of their events are read: then others take their
     // places.
-    spool::Result<bool> find(history::HistorySearch& search, const history::HistoryQuery& query, const Pause& pause,
-                             Answer& answer) {
+    spool::Result<bool> find(history::HistorySearch& search, const history::HistoryQuery& query,
+                             const JournalPause& pause, JournalAnswer& answer) {
         constexpr int most_rounds = 10; // then the answer has fewer than it could
         const auto& part = inquiry_.question().part;
         const auto is_known = [&](const json& event) {
@@ -160,8 +160,8 @@ private:
     }
 
     // As many as there is room for. False: interrupted.
-    spool::Result<bool> collect(history::HistorySearch& search, const history::HistoryQuery& query, const Pause& pause,
-                                Answer& answer) {
+    spool::Result<bool> collect(history::HistorySearch& search, const history::HistoryQuery& query,
+                                const JournalPause& pause, JournalAnswer& answer) {
         return search.go_on(
             walk_, query,
             [&](json event) {
@@ -182,7 +182,7 @@ private:
             pause);
     }
 
-    Inquiry inquiry_;
+    JournalInquiry inquiry_;
     int rounds_ = 0;
     // Of all rounds; of this one.
     std::set<std::string> known_;
@@ -208,19 +208,19 @@ struct Counter {
 };
 
 // Counts, until it is too late: then what is older is left out.
-class Counting {
+class JournalCounting {
 public:
-    Counting(Question question, std::vector<JournalReader::Count> counts, smtp::Duration within)
+    JournalCounting(Question question, std::vector<JournalReader::Count> counts, smtp::Duration within)
         : inquiry_(std::move(question)), counts_(std::move(counts)), within_(within) {}
 
-    bool work(const Pause& pause, Answer& answer) {
+    bool work(const JournalPause& pause, JournalAnswer& answer) {
         if (counters_.empty() && !make_counters(answer)) return true;
         return inquiry_.answer(answer,
                                [&](auto& search, const auto& query) { return count(search, query, pause, answer); });
     }
 
 private:
-    bool make_counters(Answer& answer) {
+    bool make_counters(JournalAnswer& answer) {
         for (const auto& each : counts_) {
             auto summary = history::HistorySummary::parse(each.by);
             if (!summary) {
@@ -237,8 +237,8 @@ private:
         return within_ > smtp::Duration::zero() && common::Loop::now().monotonic - begin_ > within_;
     }
 
-    spool::Result<bool> count(history::HistorySearch& search, const history::HistoryQuery& query, const Pause& pause,
-                              Answer& answer) {
+    spool::Result<bool> count(history::HistorySearch& search, const history::HistoryQuery& query,
+                              const JournalPause& pause, JournalAnswer& answer) {
         const auto has_gone = [this] { return inquiry_.question().cancelled->load(std::memory_order_relaxed); };
         search.cancel_if([this, has_gone] { return has_gone() || is_late(); });
         const auto done = search.go_on(
@@ -257,7 +257,7 @@ private:
         return true;
     }
 
-    Inquiry inquiry_;
+    JournalInquiry inquiry_;
     const std::vector<JournalReader::Count> counts_;
     const smtp::Duration within_;
     const smtp::Monotonic begin_ = common::Loop::now().monotonic;
@@ -266,8 +266,8 @@ private:
     std::string oldest_;
 };
 
-Answer read_message(const std::string& path, const std::string& id, const JournalReader::Cancelled& cancelled) {
-    Answer answer;
+JournalAnswer read_message(const std::string& path, const std::string& id, const JournalReader::Cancelled& cancelled) {
+    JournalAnswer answer;
     auto journal = open(path, cancelled);
     if (!journal) return failed(journal.error());
     if (const auto added = add_messages(*journal->search, {id}, [](const json&) { return false; }, answer); !added)
@@ -280,7 +280,7 @@ Answer read_message(const std::string& path, const std::string& id, const Journa
 
 void JournalReader::search(std::vector<std::string> words, const Part& part, Cancelled cancelled, Done done) {
     const auto finder =
-        std::make_shared<Finder>(Question{path_, std::move(words), part, common::Loop::now().wall, cancelled});
+        std::make_shared<JournalFinder>(Question{path_, std::move(words), part, common::Loop::now().wall, cancelled});
     add({.work = [finder](const Pause& pause, Answer& answer) { return finder->work(pause, answer); },
          .cancelled = std::move(cancelled),
          .done = std::move(done)});
@@ -289,7 +289,7 @@ void JournalReader::search(std::vector<std::string> words, const Part& part, Can
 void JournalReader::summarize(std::vector<std::string> words, std::vector<Count> counts, std::uint64_t limit,
                               smtp::Duration within, Cancelled cancelled, Done done) {
     Question question{path_, std::move(words), {.limit = limit}, common::Loop::now().wall, cancelled};
-    const auto counting = std::make_shared<Counting>(std::move(question), std::move(counts), within);
+    const auto counting = std::make_shared<JournalCounting>(std::move(question), std::move(counts), within);
     add({.work = [counting](const Pause& pause, Answer& answer) { return counting->work(pause, answer); },
          .cancelled = std::move(cancelled),
          .done = std::move(done)});
