@@ -30,7 +30,7 @@ Result result_of(unsigned status, const std::string& code) {
 } // namespace
 
 Sent meaning_of(const Https::Answer& answer, spool::QueueId queue_id, std::uint32_t generation) {
-    Sent sent{.queue_id = queue_id, .generation = generation, .result = Result::unknown, .its_id = {}, .text = {}};
+    Sent sent{.queue_id = queue_id, .generation = generation, .result = Result::unknown, .its_id = 0, .text = {}};
     if (answer.failure != Https::Failure::none) {
         if (!answer.sent) sent.result = Result::not_taken;
         sent.text = answer.failure == Https::Failure::timeout ? "no answer within the time limit" : answer.why;
@@ -40,7 +40,7 @@ Sent meaning_of(const Https::Answer& answer, spool::QueueId queue_id, std::uint3
             const auto id = spool::QueueId::parse(member_of(body, "id"));
             if (id) {
                 sent.result = Result::taken;
-                sent.its_id = *id;
+                sent.its_id = id->value;
                 return sent;
             }
             sent.text = "its answer does not name the message";

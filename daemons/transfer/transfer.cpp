@@ -73,7 +73,7 @@ void Transfer::start(const Send& order) {
         report({.queue_id = order.queue_id,
                 .generation = order.generation,
                 .result = Result::not_taken,
-                .its_id = {},
+                .its_id = 0,
                 .text = std::move(why)});
     };
     const auto client = clients_.find(order.node);

@@ -31,7 +31,7 @@ TEST_CASE("a node that has the message names it") {
     for (const unsigned status : {200U, 202U}) {
         const auto sent = meaning(status, R"({"id":"0C5D183A07F310","duplicate":true})");
         CHECK(sent.result == Result::taken);
-        CHECK(sent.its_id.text() == "0C5D183A07F310");
+        CHECK(spool::QueueId{sent.its_id}.text() == "0C5D183A07F310");
         CHECK(sent.queue_id == sent_id);
         CHECK(sent.generation == 7);
     }

@@ -40,8 +40,8 @@ struct Sent {
     spool::QueueId queue_id;
     std::uint32_t generation = 0;
     Result result = Result::unknown;
-    spool::QueueId its_id; // taken: there
-    std::string text;      // otherwise: why
+    std::uint64_t its_id = 0; // taken: there
+    std::string text;         // otherwise: why
     static void fields(auto& m, auto& f) {
         f("queue_id", m.queue_id);
         f("generation", m.generation);

@@ -331,8 +331,8 @@ void MessageChanges::write(const Shared& change, const Walk& walk, const Selecte
                          .time = common::Loop::now().wall,
                          .who = change->who,
                          .why = change->why};
-    deps_.files.record_durably(id, selected.info.location,
-                               records_of(*change, open, selected.info.held, what.expiry, what.transfer),
+    auto records = records_of(*change, open, selected.info.held, what.expiry, what.transfer);
+    deps_.files.record_durably(id, selected.info.location, std::move(records),
                                [this, change, walk, id, goes_on, what = std::move(what)](spool::Result<> written) {
                                    if (written)
                                        execute(*change, what);

@@ -116,7 +116,7 @@ void Transfers::answered(const Sent& sent) {
         end({.id = id, .node = entry.how.node, .moved = false, .why = "it has left the queue"});
     } else if (sent.result == proto::transfer::Result::taken) {
         entry.ending = true;
-        taken(id, sent.its_id);
+        taken(id, spool::QueueId{sent.its_id});
     } else {
         entry.error = sent.text;
         const bool first = entry.attempts == 1;
