@@ -133,7 +133,7 @@ def test_what_is_in_doubt_waits_and_is_asked_about_again(pair):
         assert refused.returncode != 0, change
     mx1.command("resume", "all")
     mx1.restart()  # it is still so
-    assert "in doubt" in mx1.command("explain", id).stdout
+    wait_until(lambda: "in doubt" in mx1.command("explain", id, check=False).stdout, 20, "explain to say so again")
     for pid in mx2.pids("http"):
         os.kill(pid, signal.SIGCONT)
     moved(mx1, [id])

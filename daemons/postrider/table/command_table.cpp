@@ -77,7 +77,7 @@ constexpr Option drain_options[] = {
     {"--reason", "TEXT", "reason, recorded and shown with your name"},
     {"--wait", "", "print the progress until nothing is left to move"},
     {"--cancel", "", "instead: end the drain and accept mail again"}};
-constexpr Option import_options[] = {{"--again", "", "although this export was imported before"}};
+constexpr Option spool_import_options[] = {{"--again", "", "although this export was imported before"}};
 constexpr Option pause_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"}};
 
 constexpr Option suppress_options[] = {
@@ -257,7 +257,8 @@ constexpr Command table[] = {
      suppress_check},
     {"spool check", "", 0, 0, {}, "verify all checksums in the spool and list damaged files", spool_check},
     {"spool export", "ID FILE|-", 2, 2, {}, "export a message to a file", spool_export},
-    {"spool import", "FILE", 1, 1, import_options, "queue an exported message under a new queue id", spool_import},
+    {"spool import", "FILE", 1, 1, spool_import_options, "queue an exported message under a new queue id",
+     spool_import},
     {"passwd", "USER", 1, 1, passwd_options, "set the password of a user who may authenticate", passwd},
     {"activate", "", 0, 0, activate_options, "link sendmail, mailq and others to Postrider's commands", activate},
     {"deactivate", "", 0, 0, activate_options, "remove these links", deactivate},
