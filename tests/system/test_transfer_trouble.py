@@ -92,6 +92,28 @@ def test_a_node_that_does_not_answer_keeps_no_other_waiting(cluster):
     assert len(mx2.asked) <= 8, "few at a time, until it takes one"
 
 
+def test_a_node_that_is_no_longer_configured(cluster):
+    """What it may have waits, and the status says for what; what it never had stays here."""
+    mx1, mx2 = cluster.mx1, cluster.mx2
+    mx2.answer = mx2.silence
+    ids = [mx1.submit("user@remote.example", subject=f"token-{n}") for n in range(6)]
+    mx1.command("message", "move", *ids, "--to", "mx2")
+    wait_until(lambda: len(mx2.asked) == 2, 20, "mx2 to be asked")
+    for name in ("mx2", "mx3"):
+        del mx1.config[f"node.{name}"]
+    mx1.write_config()
+    mx1.command("reload", check=False)  # transfer ends when it has its answers
+    mx1.wait_log('stays here, not moved to node mx2: there is no node "mx2" in the configuration', count=4)
+    mx2.ended.set()
+    wait_until(lambda: any("2 messages may have" in p and "no section" in p for p in mx1.status()["queue"]["problems"]), 20,
+               "the status to say so")
+    for id in ids:
+        mx1.command("message", "move", "--cancel", "--in-doubt", id, check=False)
+    wait_until(lambda: not mx1.status()["queue"]["problems"], 20, "the end of the problem")
+    mx1.command("resume", "all")
+    mx1.wait_until_empty()
+
+
 def test_a_drain_leaves_a_failing_node_alone(cluster):
     mx1, mx2, mx3 = cluster.mx1, cluster.mx2, cluster.mx3
     mx2.answer = lambda subject: 503
@@ -115,7 +137,7 @@ def test_a_refused_message_does_not_stop_the_others(cluster):
         if n % 10 == 0:
             mx1.submit("user@remote.example", subject=f"bad-{n}")
         mx1.submit("user@remote.example", subject=subject)
-    mx1.command("drain", "--to", "mx2")
+    mx1.command("drain", "--to", "mx2", "--rate", "20/s")
     wait_until(lambda: len(mx2.taken) == len(good), 20, lambda: f"the good ones to be moved: {cluster.drain()}")
     target, = cluster.drain()["to"]
     wait_until(lambda: cluster.drain()["to"][0]["failed"] == 3, 20, "the refusals to be counted")
@@ -125,24 +147,32 @@ def test_a_refused_message_does_not_stop_the_others(cluster):
 
 
 def test_a_second_drain_moves_only_what_it_selects(cluster):
+    """The first one is canceled while it is still looking through the queue."""
     mx1, mx2 = cluster.mx1, cluster.mx2
-    mx2.answer = lambda subject: 401
-    for n in range(3):
-        mx1.submit("user@remote.example", subject=f"first-{n}", sender="first@test.example")
-        mx1.submit("user@remote.example", subject=f"second-{n}", sender="second@test.example")
-    mx1.command("drain", "--to", "mx2", "--rate", "500/s", "sender=first@test.example")
-    wait_until(lambda: mx2.asked, 20, "the first drain to begin")
+    with mx1.client() as c:
+        for n in range(700):
+            who = "first" if n < 697 else "second"
+            assert c.deliver(f"{who}@test.example", ["user@remote.example"],
+                             f"Subject: {who}-{n}\r\n\r\nx\r\n").startswith("250")
+    mx1.command("drain", "--to", "mx2", "--rate", "1/s", "sender=first@test.example")
+    wait_until(lambda: mx2.taken, 20, "the first drain to move something")
     mx1.command("drain", "--cancel")
-    for id in mx1.queued_ids():
-        wait_until(lambda: "not being moved" in (done := mx1.command("message", "move", id, "--cancel", check=False)).stderr
-                   or done.returncode == 0, 20, "a message to stay here")
-    mx2.answer = lambda subject: 200
-    mx2.asked.clear()
+    wait_until(lambda: mx1.status()["queue"]["messages"] == 700 - len(mx2.taken), 20, "the last of it to end")
+    mx2.taken.clear()
     mx1.command("drain", "--to", "mx2", "sender=second@test.example")
     mx1.command("drain", "--wait", seconds=60)
-    assert sorted(mx2.taken) == [f"second-{n}" for n in range(3)]
-    assert sorted(mx2.asked) == sorted(mx2.taken)
-    assert cluster.drain()["left"] == 3
+    assert sorted(mx2.taken) == [f"second-{n}" for n in (697, 698, 699)]
+
+
+def test_the_rate_of_a_second_drain_is_its_own(cluster):
+    mx1, mx2 = cluster.mx1, cluster.mx2
+    for n in range(40):
+        mx1.submit("user@remote.example", subject=f"token-{n}", sender=f"{'first' if n < 38 else 'second'}@test.example")
+    mx1.command("drain", "--to", "mx2", "sender=first@test.example")
+    wait_until(lambda: len(mx2.taken) == 38, 20, "the first drain to move its own")
+    mx1.command("drain", "--cancel")
+    mx1.command("drain", "--to", "mx2", "--rate", "1/s", "sender=second@test.example")
+    wait_until(lambda: len(mx2.taken) == 40, 20, "the second drain to move the others")
 
 
 def test_a_move_does_not_pass_a_report_to_another_node(folder, remote):

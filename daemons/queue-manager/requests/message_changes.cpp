@@ -301,7 +301,7 @@ void MessageChanges::go_on(spool::QueueId id) {
 void MessageChanges::stopped(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                              bool stopped_all) {
     const auto id = selected.info.id;
-    if (change->op == op::move && deps_.transfers.changes(id)) // which may end it, or let it go on
+    if (change->op == op::move && deps_.transfers.changes(id)) // which may end it, or release it
         return deps_.transfers.when_unchanged(
             id, [this, change, walk, selected, stopped_all] { stopped(change, walk, selected, stopped_all); });
     auto info = deps_.driver.engine().message(id, common::Loop::now());

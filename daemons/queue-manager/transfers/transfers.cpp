@@ -272,7 +272,7 @@ void Transfers::give_back(spool::QueueId id, Return back) {
     write_return(id);
 }
 
-// Until its file says that it stays here, it does not: an operator is told so, and else that is tried again.
+// Until its file says that it stays here, it does not: an operator learns that, and else it is tried again.
 void Transfers::write_return(spool::QueueId id) {
     auto& entry = entries_.at(id);
     ++entry.back->attempts;
