@@ -166,7 +166,8 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                   .files = files_,
                   .loader = loader_,
                   .events = events_,
-                  .problems = problems_}) {
+                  .problems = problems_,
+                  .is_node = [this](const std::string& name) { return is_node(name); }}) {
     pauses_.name_transfers([this](spool::QueueId id) { return transfers_.text_of(id); });
     mode_notices_.announce(config);
     journal_backlog_.configure(config.history);
@@ -288,6 +289,10 @@ DeliveryStops::Dependencies QueueManager::stop_dependencies() {
                 }};
 }
 
+bool QueueManager::is_node(const std::string& name) const {
+    return std::ranges::find(config_->nodes, name, &config::Node::name) != config_->nodes.end();
+}
+
 // ---- start ----
 
 void QueueManager::begin() {
@@ -333,10 +338,7 @@ void QueueManager::begin() {
                 .transfers = transfers_,
                 .recent = recent_,
                 .problems = problems_,
-                .is_node =
-                    [this](const std::string& name) {
-                        return std::ranges::find(config_->nodes, name, &config::Node::name) != config_->nodes.end();
-                    },
+                .is_node = [this](const std::string& name) { return is_node(name); },
                 .refuse_mail =
                     [this](const std::string& why) { writers_.refuse_mail(MessageWriters::Refusal::drain, why); },
                 .status = [this] { return queue_status(); },
@@ -422,6 +424,7 @@ void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
         [&](auto& engine, smtp::Now now, auto& out) { engine.configure(engine_settings(*config_), now, out); });
     mode_notices_.announce(*config_);
     driver_.tell([](auto& engine, smtp::Now now, auto& out) { engine.routes_changed(now, out); });
+    if (listener_) transfers_.configured();
     if (!listener_ || scanner_.loading()) return;
     scrub_.every(config_->spool.scrub_interval);
     cleaner_.soon();

@@ -81,6 +81,7 @@ private:
     Agents::Callbacks agent_callbacks();
     DeliveryProbes::Dependencies probe_dependencies();
     DeliveryStops::Dependencies stop_dependencies();
+    bool is_node(const std::string& name) const; // the configuration has a section for it
 
     // ---- start, reload and stop ----
     void begin();

@@ -52,20 +52,26 @@ void Transfer::reconfigure(common::DaemonConfig daemon_config) {
                 [this](proto::transfer::Message&& message) {
                     auto* order = std::get_if<Send>(&message);
                     if (!order) return queue_manager_->fail("a report instead of an order");
-                    waiting_.push_back(std::move(*order));
-                    start_some();
+                    auto& traffic = traffic_[order->node];
+                    traffic.waiting.push_back(std::move(*order));
+                    start_some(traffic);
                 },
             // It asks again for everything that has no answer.
-            .on_down = [this](const std::string&) { waiting_.clear(); }});
+            .on_down = [this](const std::string&) { forget_waiting(); }});
 }
 
-void Transfer::start_some() {
-    while (!waiting_.empty() && !stopped_ && under_way_.size() < most_at_once &&
-           (under_way_.empty() || bytes_ < most_bytes)) {
-        const auto order = std::move(waiting_.front());
-        waiting_.pop_front();
+void Transfer::start_some(Traffic& traffic) {
+    const auto most = most_bytes / std::max<std::size_t>(clients_.size(), 1);
+    while (!traffic.waiting.empty() && !stopped_ && traffic.under_way < most_at_once &&
+           (traffic.under_way == 0 || traffic.bytes < most)) {
+        const auto order = std::move(traffic.waiting.front());
+        traffic.waiting.pop_front();
         start(order);
     }
+}
+
+void Transfer::forget_waiting() {
+    for (auto& [node, traffic] : traffic_) traffic.waiting.clear();
 }
 
 void Transfer::start(const Send& order) {
@@ -86,7 +92,10 @@ void Transfer::start(const Send& order) {
     auto& here = under_way_[number];
     here.client = client->second;
     here.bytes = body->size();
-    bytes_ += here.bytes;
+    here.node = order.node;
+    auto& traffic = traffic_[order.node];
+    ++traffic.under_way;
+    traffic.bytes += here.bytes;
     here.exchange = client->second->send(
         *std::move(body), [this, number, id = order.queue_id, generation = order.generation](const auto& answer) {
             CRASH_POINT("transfer.answered");
@@ -94,8 +103,10 @@ void Transfer::start(const Send& order) {
             // The running callback is the exchange's own.
             context_.loop.defer([this, number] {
                 const auto gone = under_way_.extract(number);
-                bytes_ -= gone.mapped().bytes;
-                start_some();
+                auto& traffic = traffic_[gone.mapped().node];
+                --traffic.under_way;
+                traffic.bytes -= gone.mapped().bytes;
+                start_some(traffic);
                 check_stopped();
             });
             report(sent);
@@ -125,7 +136,7 @@ void Transfer::report(const Sent& sent) { static_cast<void>(queue_manager_->send
 
 void Transfer::stop(smtp::Duration, std::function<void()> done) {
     stopped_ = std::move(done);
-    waiting_.clear();
+    forget_waiting();
     check_stopped();
 }
 
@@ -135,7 +146,8 @@ void Transfer::check_stopped() {
 }
 
 std::string Transfer::status_text() {
-    const auto count = under_way_.size() + waiting_.size();
+    auto count = under_way_.size();
+    for (const auto& [node, traffic] : traffic_) count += traffic.waiting.size();
     return count == 0 ? "" : fmt::format("{} message{} on the way to other nodes", count, count == 1 ? "" : "s");
 }
 

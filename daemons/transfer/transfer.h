@@ -1,6 +1,7 @@
 // The transfer process: reads messages that the queue-manager names, sends them to other nodes and reports the answers
-// (proto/transfer.h). Some at a time, as far as their contents fit into memory. Decides nothing: what an answer means
-// for the message, and whether it is sent again, is the queue-manager's.
+// (proto/transfer.h). Some at a time to each node, as far as their contents fit into its part of the memory, so that
+// one that does not answer keeps no other waiting. Decides nothing: what an answer means for the message, and whether
+// it is sent again, is the queue-manager's.
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/process/daemon.h"
@@ -20,7 +21,7 @@ namespace transfer {
 
 class Transfer final : public common::Daemon {
 public:
-    static constexpr std::size_t most_at_once = 16, most_bytes = 64 << 20; // of bodies; a larger one is sent alone
+    static constexpr std::size_t most_at_once = 16, most_bytes = 64 << 20; // of bodies; a larger one goes alone
 
     static spool::Result<std::unique_ptr<Transfer>> create(common::DaemonContext& context,
                                                            common::DaemonConfig daemon_config);
@@ -36,8 +37,14 @@ private:
         std::shared_ptr<NodeClient> client;
         std::size_t bytes = 0;
         std::unique_ptr<common::Https::Exchange> exchange;
+        std::string node;
     };
-    void start_some();
+    struct Traffic { // to one node
+        std::deque<proto::transfer::Send> waiting;
+        std::size_t under_way = 0, bytes = 0;
+    };
+    void start_some(Traffic& traffic);
+    void forget_waiting();
     void start(const proto::transfer::Send& order);
     spool::ReadResult<std::string> body_of(const proto::transfer::Send& order);
     void report(const proto::transfer::Sent& sent);
@@ -47,10 +54,9 @@ private:
     std::unique_ptr<spool::RealDisk> disk_;
     std::string node_; // our name
     std::map<std::string, std::shared_ptr<NodeClient>, std::less<>> clients_;
-    std::deque<proto::transfer::Send> waiting_;
+    std::map<std::string, Traffic> traffic_;
     std::map<std::uint64_t, UnderWay> under_way_;
     std::uint64_t last_ = 0;
-    std::size_t bytes_ = 0;
     std::function<void()> stopped_;
     std::unique_ptr<ipc::Connector<proto::transfer::Message>> queue_manager_;
 };

@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/control/drain_state.h"
+#include "daemons/decide/queue/filter.h"
 #include "libspool/format/record.h"
 #include <cerrno>
 
@@ -45,6 +46,7 @@ spool::Result<std::optional<DrainState>> load_drain(spool::Disk& disk) {
     if (!record || record->first.type != drain_type) return damaged();
     auto drain = spool::fields::read<DrainState>(record->first.payload, "drain");
     if (!drain || drain->targets.empty() || drain->filter.empty()) return damaged();
+    if (!decide::queue::Filter::parse(drain->filter)) return damaged();
     return std::optional<DrainState>(std::move(*drain));
 }
 

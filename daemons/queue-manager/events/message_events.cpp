@@ -105,11 +105,16 @@ void append_counts(JsonObject& event, const OutcomeCounts& ends) {
     });
 }
 
-// The recipient's end had come on another node, whose journal has it.
-bool ended_elsewhere(const spool::MessageState& state, std::uint32_t number) {
-    if (!state.envelope.transferred) return false;
-    const spool::MessageState brought(state.envelope);
-    return number < brought.recipients.size() && brought.recipients[number].status != spool::Status::pending;
+// What it was when another node sent it: that node's journal has the ends that its recipients had come to. Nothing: it
+// was accepted here.
+std::optional<spool::MessageState> state_brought(const spool::MessageState& state) {
+    if (!state.envelope.transferred) return {};
+    return spool::MessageState(state.envelope);
+}
+
+bool ended_elsewhere(const std::optional<spool::MessageState>& brought, std::uint32_t number) {
+    return brought && number < brought->recipients.size() &&
+           brought->recipients[number].status != spool::Status::pending;
 }
 
 } // namespace
@@ -167,11 +172,12 @@ void MessageEvents::record_what_was_lost(QueueId id, spool::Location location, c
     const bool recent = location == spool::Location::incoming || tail.covers(spool::time_of(id));
     const bool again = recent && !tail.accepted.contains(id);
     if (again) accepted(id, state, size, true);
+    const auto brought = state_brought(state);
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         const auto end = OutcomeCounters::end_of(recipient);
         const bool covered = again || (end && tail.covers(time_of_end(id, state, recipient)));
-        if (end && covered && !ended_elsewhere(state, number) && !journal_.has_end(id, recipient.address))
+        if (end && covered && !ended_elsewhere(brought, number) && !journal_.has_end(id, recipient.address))
             ended_again(id, state, number, *end);
     }
 }

@@ -22,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace queue_manager {
 
@@ -41,7 +42,8 @@ public:
         std::function<void(const std::string&)> refuse_mail; // and why; "" it is taken
         std::function<bool()> loading;                       // the spool is still being read
     };
-    static constexpr std::size_t most_under_way = 256;
+    static constexpr std::size_t most_under_way = 64; // to one node, of those not in doubt
+    static constexpr std::size_t most_refused = 10'000;
 
     // Continues what the spool remembers.
     DrainRequests(Dependencies dependencies, Replies replies);
@@ -58,12 +60,19 @@ private:
         std::uint32_t generation = 0;
         bool held = false; // by an operator
     };
+    void after_saving(std::function<void()> then);
     void save(std::function<void(const spool::Result<>&)> done);
     void use(std::optional<DrainState> drain);
     void work();
+    void look_for_more();
+    void take(const Walk& walk, const std::vector<SelectedMessage>& selected);
     void start_walk();
-    void move(const Candidate& candidate);
+    bool start_walk_of_stopped();
+    void begin_walk();
+    void move(const Candidate& candidate, const DrainTarget& target);
     void release(spool::QueueId id);
+    void release_stopped();
+    bool usable(const DrainTarget& target) const;
     DrainTarget* next_target();
     void ended(const Transfers::Ended& how);
     void finish();
@@ -74,8 +83,10 @@ private:
     bool saving_ = false, unsaved_ = false, walking_ = false, walk_over_ = false, finished_ = false;
     Walk walk_;
     std::deque<Candidate> candidates_;
-    std::set<spool::QueueId> stopped_;               // held here until what is in flight has ended
-    std::size_t writing_ = 0;                        // records
+    std::set<spool::QueueId> stopped_;            // held here until what is in flight has ended
+    std::set<spool::QueueId> refused_;            // not offered again by this drain
+    std::map<spool::QueueId, std::string> begun_; // by this drain, and not ended; to which node
+    std::vector<std::function<void()>> after_saving_;
     std::uint64_t seen_ = 0, left_ = 0;              // by this walk: selected; of these, not moved now
     std::size_t turn_ = 0;                           // the target of the next message
     std::map<std::string, smtp::Monotonic> resting_; // targets that failed, until then

@@ -25,7 +25,8 @@ using decide::queue::Waiting;
 namespace {
 
 constexpr std::size_t most_named = 20; // of those skipped
-constexpr std::string_view being_delivered = "is being delivered now";
+constexpr std::string_view being_delivered = "is being delivered now", being_moved = "is being moved to another node",
+                           waits_for_report = "waits for a report to its sender";
 
 } // namespace
 
@@ -84,6 +85,10 @@ bool is_scheduled(const SelectedMessage& selected) {
 
 bool waits(const decide::queue::MessageInfo& info) {
     return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting != Waiting::report; });
+}
+
+bool awaits_report(const decide::queue::MessageInfo& info) {
+    return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::report; });
 }
 
 // Why it cannot be sent at that time; "": it can.
@@ -230,11 +235,8 @@ std::string MessageChanges::why_not(const Change& change, const SelectedMessage&
         return "is still being delivered by an agent from before the queue-manager's restart";
     const bool moves = deps_.transfers.moves(info.id);
     if (change.op == op::move_back) return moves ? "" : "is not being moved to another node";
-    if (moves) return "is being moved to another node";
-    if (change.op == op::move)
-        return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::report; })
-                   ? "waits for a report to its sender"
-                   : "";
+    if (moves) return std::string(being_moved);
+    if (change.op == op::move) return std::string(awaits_report(info) ? waits_for_report : "");
     if (change.op == op::hold) return info.held ? "is already held" : "";
     if (change.op == op::release) return info.held ? "" : "is not held";
     if (change.op == op::force) return info.held ? "is held: release it first" : "";
@@ -299,7 +301,16 @@ void MessageChanges::go_on(spool::QueueId id) {
 void MessageChanges::stopped(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                              bool stopped_all) {
     const auto id = selected.info.id;
+    if (change->op == op::move && deps_.transfers.changes(id)) // which may end it, or release it
+        return deps_.transfers.when_unchanged(
+            id, [this, change, walk, selected, stopped_all] { stopped(change, walk, selected, stopped_all); });
     auto info = deps_.driver.engine().message(id, common::Loop::now());
+    // The attempt that has just ended may have failed.
+    if (change->op == op::move && stopped_all && info && (awaits_report(*info) || info->active)) {
+        skip(*change, id, info->active ? being_delivered : waits_for_report);
+        if (!selected.info.held) go_on(id);
+        return through(change, walk);
+    }
     if (stopped_all && info) {
         auto left = open_recipients(selected.state);
         std::erase_if(left, [&](std::uint32_t number) {
@@ -320,6 +331,12 @@ void MessageChanges::stopped(const Shared& change, const Walk& walk, const Selec
 void MessageChanges::write(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                            const std::vector<std::uint32_t>& open, bool goes_on) {
     const auto id = selected.info.id;
+    const bool moves = change->op == op::move;
+    if (deps_.transfers.moves(id) || (moves && !deps_.transfers.reserve(id))) { // since this was begun
+        skip(*change, id, deps_.transfers.moves(id) ? being_moved : "is being changed by another command");
+        return through(change, walk);
+    }
+    if (!moves) deps_.transfers.change_begins(id);
     Written what{.id = id, .about = facts_of(selected.state)};
     if (change->op == op::schedule && selected.state)
         what.expiry = spool::expiry_from(*selected.state, std::max(change->at, common::Loop::now().wall))
@@ -332,18 +349,20 @@ void MessageChanges::write(const Shared& change, const Walk& walk, const Selecte
                          .who = change->who,
                          .why = change->why};
     auto records = records_of(*change, open, selected.info.held, what.expiry, what.transfer);
-    deps_.files.record_durably(id, selected.info.location, std::move(records),
-                               [this, change, walk, id, goes_on, what = std::move(what)](spool::Result<> written) {
-                                   if (written)
-                                       execute(*change, what);
-                                   else if (written.error().code == ENOENT)
-                                       ++change->skipped; // finished meanwhile
-                                   else
-                                       change->failure = written.error().what;
-                                   if (goes_on && (change->op != op::move || !written))
-                                       go_on(id); // unless it has just been removed
-                                   through(change, walk);
-                               });
+    deps_.files.record_durably(
+        id, selected.info.location, std::move(records),
+        [this, change, walk, id, moves, goes_on, what = std::move(what)](spool::Result<> written) {
+            if (moves && !written) deps_.transfers.free(id);
+            if (written)
+                execute(*change, what);
+            else if (written.error().code == ENOENT)
+                ++change->skipped; // finished meanwhile
+            else
+                change->failure = written.error().what;
+            if (goes_on && (!moves || !written)) go_on(id); // unless it has just been removed
+            if (!moves) deps_.transfers.change_ends(id);
+            through(change, walk);
+        });
 }
 
 void MessageChanges::execute(Change& change, const Written& written) {
@@ -354,11 +373,10 @@ void MessageChanges::execute(Change& change, const Written& written) {
 
 bool MessageChanges::apply(const Change& change, const Written& written) {
     const auto id = written.id;
-    if (change.op != op::move && deps_.transfers.moves(id)) return false; // since this was begun
     bool done = false;
     if (change.op == op::move) {
         done = deps_.driver.engine().message(id, common::Loop::now()).has_value();
-        if (done) deps_.transfers.begin(id, written.transfer);
+        done ? deps_.transfers.begin(id, written.transfer) : deps_.transfers.free(id);
     }
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
         if (change.op == op::force) done = engine.force(id, now, out);

@@ -32,8 +32,12 @@ TEST_CASE("a damaged file is no drain, and not none") {
     drain.targets = {{"mx2"}};
     REQUIRE(save_drain(disk, drain)); // without a filter
     CHECK_FALSE(load_drain(disk));
+    drain.filter = {"no=such-word"}; // of another version
+    REQUIRE(save_drain(disk, drain));
+    CHECK_FALSE(load_drain(disk));
     drain.filter = {"all"};
     REQUIRE(save_drain(disk, drain));
+    CHECK(load_drain(disk));
     auto file = disk.open("drain", spool::Open::read_write);
     REQUIRE(file);
     const std::string_view junk = "x";
