@@ -153,6 +153,8 @@ void Submission::import(const Import& import) {
     if (envelope->recipients.empty()) return refuse(EX_DATAERR, "no recipients");
     if (import_policy_ == ImportPolicy::transfers && (!envelope->transferred || envelope->transferred->node.empty()))
         return refuse(EX_DATAERR, "the message does not say which node it comes from");
+    if (import_policy_ == ImportPolicy::transfers && envelope->transferred->node.contains(' '))
+        return refuse(EX_DATAERR, "no node has the name that the message gives");
     if (const auto wrong = spool::violates_writer_rights(*envelope, spool::submission_slot); !wrong.empty())
         return refuse(EX_DATAERR, wrong);
     envelope_ = *std::move(envelope);

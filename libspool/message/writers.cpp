@@ -17,10 +17,10 @@ std::string_view decided(const EnvelopeRecipient& recipient) {
     return {};
 }
 
-// The log and the journal show the name.
+// The log and the journal show the name. With a space it is that of an import, which no node has.
 bool is_node_name(std::string_view name) {
     constexpr std::size_t longest = 255;
-    return name.size() <= longest && std::ranges::all_of(name, [](char c) { return c > ' ' && c < 0x7f; });
+    return name.size() <= longest && std::ranges::all_of(name, [](char c) { return c >= ' ' && c < 0x7f; });
 }
 
 Envelope without_transfer(Envelope envelope) {
