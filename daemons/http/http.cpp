@@ -37,9 +37,12 @@ constexpr std::uint64_t largest_json = 1 << 20;
 constexpr std::uint64_t largest_state = 32 << 20; // of another node's message: its envelope, and what has become of it
 constexpr std::size_t most_retired = 8;
 
+// 503 is the server's answer when there is no memory for a body: nothing of the request has been read, and another
+// node relies on that ("not-read").
 std::string_view code_of(unsigned status) {
     if (status == 413 || status == 414) return "too-large";
-    return status == 503 || status == 429 ? "busy" : "invalid-request";
+    if (status == 503) return "not-read";
+    return status == 429 ? "busy" : "invalid-request";
 }
 
 web::Certificate certificate_of(const proto::secrets::Api& secrets, const config::Tls& tls) {

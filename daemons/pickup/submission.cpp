@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr spool::QueueId no_message{1ULL << 8};         // of slot 0, which no writer has
 constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is not known by then is reported as such
 
 const char* reason_of(common::Unavailable why) {
@@ -119,9 +120,20 @@ bool Submission::admit() {
         id_ = *id;
         return true;
     }
+    turn_away(id.error());
+    return false;
+}
+
+void Submission::turn_away(common::Unavailable why) {
     mail_refused_ = true;
     cause_ = proto::relayed_submission::Cause::unavailable;
-    refuse(EX_TEMPFAIL, reason_of(id.error()));
+    refuse(EX_TEMPFAIL, reason_of(why));
+}
+
+// Without its name in the store of keys, a transfer that is repeated would become a second message. False: refused.
+bool Submission::transfers_allowed() {
+    if (context_.config->idempotency.enabled) return true;
+    refuse(EX_TEMPFAIL, "messages of other nodes need idempotency.enabled");
     return false;
 }
 
@@ -141,19 +153,27 @@ void Submission::import(const Import& import) {
     if (envelope->recipients.empty()) return refuse(EX_DATAERR, "no recipients");
     if (import_policy_ == ImportPolicy::transfers && (!envelope->transferred || envelope->transferred->node.empty()))
         return refuse(EX_DATAERR, "the message does not say which node it comes from");
+    if (import_policy_ == ImportPolicy::transfers && envelope->transferred->node.contains(' '))
+        return refuse(EX_DATAERR, "no node has the name that the message gives");
     if (const auto wrong = spool::violates_writer_rights(*envelope, spool::submission_slot); !wrong.empty())
         return refuse(EX_DATAERR, wrong);
     envelope_ = *std::move(envelope);
     if (envelope_.lifetime == 0)
         envelope_.lifetime = common::lifetime_of(envelope_.reverse_path, context_.config->queue);
-    if (!admit()) return;
     importing_ = true;
     if (envelope_.transferred) {
-        if (!context_.config->idempotency.enabled && import_policy_ == ImportPolicy::transfers)
-            return refuse(EX_TEMPFAIL, "messages of other nodes need idempotency.enabled");
+        if (import_policy_ == ImportPolicy::transfers && !transfers_allowed()) return;
         fingerprint_ = std::make_unique<common::idempotency::Fingerprint>();
         envelope_.transferred->time = common::Loop::now().wall;
     }
+    const auto admitted = context_.spool_writer.admit(0, common::Loop::now());
+    if (!admitted && import_policy_ == ImportPolicy::transfers) { // it may be here already
+        not_admitted_ = admitted.error();
+        stage_ = Stage::content;
+        return;
+    }
+    if (!admitted) return turn_away(admitted.error());
+    id_ = *admitted;
     writer_.emplace(context_.spool_writer.write(id_, envelope_));
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::content;
@@ -201,7 +221,7 @@ void Submission::take_requests(std::string_view header) {
 void Submission::content(std::string_view bytes) {
     if (importing_ && bytes.size() <= largest_content) {
         if (fingerprint_) fingerprint_->feed(bytes);
-        return writer_->append(bytes);
+        return writer_ ? writer_->append(bytes) : void();
     }
     taken_ += bytes.size();
     if (bytes.size() > largest_content) return refuse(EX_PROTOCOL, "too much content at once");
@@ -311,15 +331,18 @@ void Submission::end() {
     proceed();
 }
 
-// It was accepted before, with all decisions about it made. A transfer becomes one message, however often it comes.
+// It was accepted before, with all decisions about it made. A transfer becomes one message, however often it comes. If
+// no mail is taken now, a repetition still gets its answer: the id with which the name is claimed is then one that no
+// message ever has, and the claim goes when it has been answered.
 void Submission::end_import() {
+    if (import_policy_ == ImportPolicy::transfers && !transfers_allowed()) return; // as of a reload meanwhile
     if (!envelope_.transferred || envelope_.transferred->node.empty() || !context_.config->idempotency.enabled)
         return commit();
     envelope_.transferred->digest = fingerprint_->finish(spool::transfer_request(envelope_));
-    writer_->set_envelope(envelope_);
+    if (writer_) writer_->set_envelope(envelope_);
     stage_ = Stage::filtering;
     context_.keys.claim_transfer(
-        *envelope_.transferred, id_,
+        *envelope_.transferred, not_admitted_ ? no_message : id_,
         [self = shared_from_this()](common::idempotency::Decision decision) { self->claimed(std::move(decision)); });
 }
 
@@ -350,13 +373,15 @@ void Submission::claim_key() {
 }
 
 void Submission::claimed(common::idempotency::Decision decision) {
+    if (not_admitted_ && !decision.duplicate_of && !decision.busy && !decision.other_content)
+        return turn_away(*not_admitted_);
     if (decision.hold) {
         hold_ = std::move(decision.hold);
         if (importing_) return commit();
         return proceed();
     }
     if (decision.duplicate_of && importing_) {
-        context_.log.info("{}: message {} of node {} is here already, as {}", id_.text(),
+        context_.log.info("{}message {} of node {} is here already, as {}", id_.valid() ? id_.text() + ": " : "",
                           envelope_.transferred->id.text(), envelope_.transferred->node, decision.duplicate_of->text());
         stage_ = Stage::over;
         writer_.reset();

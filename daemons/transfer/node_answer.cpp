@@ -18,9 +18,9 @@ std::string member_of(const nlohmann::json& body, const char* name) {
 }
 
 // Of a problem. Statuses that the node or something before it may give at any moment say nothing of what it has, unless
-// the node itself adds that it has not taken the message.
+// the node itself adds that it has not taken the message, or not even read it.
 Result result_of(unsigned status, const std::string& code) {
-    if (code == "not-taken") return Result::not_taken;
+    if (code == "not-taken" || code == "not-read") return Result::not_taken;
     if (status == 400 || status == 409 || status == 413 || status == 422) return Result::refused;
     if (status == 401 || status == 403 || status == 404 || status == 405 || status == 415 || status == 429)
         return Result::not_taken; // the node, or its token, is not set up yet

@@ -97,6 +97,7 @@ def whole(place, block):
     mta.config["http"] = {"enabled": True}
     (place / "node.token").write_text("prt_secret\n")
     (place / "node.token").chmod(0o600)
+    mta.config["mta"]["node"] = "this"
     mta.config["node.other"] = {"url": f"http://{mta.address}:{block.port()}", "token_file": str(place / "node.token")}
     yield mta
     mta.kill_everything()

@@ -1,6 +1,7 @@
 // What another node's answers mean for the message that was sent.
 #include "daemons/transfer/node_answer.h"
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using common::Https;
 using proto::transfer::Result;
@@ -46,11 +47,14 @@ TEST_CASE("a node that refuses the message, or does not take it now, does not ha
     const auto later = meaning(503, R"({"code":"not-taken","detail":"the mail queue is full"})");
     CHECK(later.result == Result::not_taken);
     CHECK(later.text == "503: the mail queue is full");
+    CHECK(meaning(503, R"({"code":"not-read","detail":"too many requests are being received"})").result ==
+          Result::not_taken);
 }
 
 TEST_CASE("without a clear answer it is not known") {
     for (const unsigned status : {100U, 204U, 301U, 408U, 500U, 502U, 503U, 504U})
-        CHECK(meaning(status, R"({"code":"busy"})").result == Result::unknown);
+        for (const auto* code : {"busy", "in-doubt", ""})
+            CHECK(meaning(status, fmt::format(R"({{"code":"{}"}})", code)).result == Result::unknown);
     CHECK(meaning(Https::Failure::timeout, true).result == Result::unknown);
     CHECK(meaning(Https::Failure::connection, true).result == Result::unknown);
     CHECK(meaning(Https::Failure::too_large, true).result == Result::unknown);

@@ -94,6 +94,7 @@ void Books::add(const json& event) {
     if (type == "accepted") return accepted(*id, event);
     if (type == "finished") return finished(*id, event);
     if (type == "removed" || type == "transferred_out") {
+        if (type == "transferred_out" && !moved_.insert(*id).second) return; // recorded again after a crash
         ++totals_.removed;
         if (open_.erase(*id) > 0) return;
         if (is_older(*id))
@@ -112,6 +113,7 @@ void Books::add(const json& event) {
     }
     if (type == "restored") { // its earlier events are not compared
         if (open_.try_emplace(*id).second) --totals_.removed;
+        moved_.erase(*id);
         return;
     }
     const auto* end = std::ranges::find(ends, type);

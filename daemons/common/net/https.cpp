@@ -179,7 +179,9 @@ std::unique_ptr<Https::Exchange> Https::start(Request request, Done done) {
     for (const auto& field : request.fields) parts->add_field(field);
     if (!request.content_type.empty()) {
         parts->add_field("Content-Type: " + request.content_type);
-        parts->add_field("Expect:"); // no asking before
+        // No asking before, unless the caller wants it.
+        if (std::ranges::none_of(request.fields, [](const auto& each) { return each.starts_with("Expect:"); }))
+            parts->add_field("Expect:");
         set(CURLOPT_POSTFIELDS, parts->content.data());
         set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(parts->content.size()));
     }
