@@ -145,6 +145,8 @@ class Container:
 
     def close(self):
         if self.process and self.process.poll() is None:
+            inside = self.processes() if self.master else []
             self.process.kill()  # and its child with it
             self.process.wait(10)
+            wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in inside), 20, "the container's processes to be gone")
         shutil.rmtree(self.place)
