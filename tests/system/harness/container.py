@@ -145,8 +145,11 @@ class Container:
 
     def close(self):
         if self.process and self.process.poll() is None:
-            inside = self.processes() if self.master else []
             self.process.kill()  # and its child with it
             self.process.wait(10)
-            wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in inside), 20, "the container's processes to be gone")
-        shutil.rmtree(self.place)
+        wait_until(self.removed, 20, "the container's processes to be gone")
+
+    def removed(self):
+        """Not while one of its processes that is being killed still writes there."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        return not Path(self.place).exists()
