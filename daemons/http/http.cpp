@@ -11,6 +11,7 @@
 #include "daemons/http/endpoints/queue_views.h"
 #include "daemons/http/endpoints/submissions.h"
 #include "daemons/http/endpoints/suppressions.h"
+#include "daemons/http/endpoints/transfers.h"
 #include "daemons/http/integration/hooks.h"
 #include "daemons/http/integration/metrics.h"
 #include "daemons/http/integration/outbox.h"
@@ -33,11 +34,15 @@ namespace {
 
 constexpr auto guess_delay = 1s;
 constexpr std::uint64_t largest_json = 1 << 20;
+constexpr std::uint64_t largest_state = 32 << 20; // of another node's message: its envelope, and what has become of it
 constexpr std::size_t most_retired = 8;
 
+// 503 is the server's answer when there is no memory for a body: nothing of the request has been read, and another
+// node relies on that ("not-read").
 std::string_view code_of(unsigned status) {
     if (status == 413 || status == 414) return "too-large";
-    return status == 503 || status == 429 ? "busy" : "invalid-request";
+    if (status == 503) return "not-read";
+    return status == 429 ? "busy" : "invalid-request";
 }
 
 web::Certificate certificate_of(const proto::secrets::Api& secrets, const config::Tls& tls) {
@@ -79,6 +84,7 @@ Http::Http(common::DaemonContext& context, const config::Config& config)
     add_messages(router_, services_);
     add_content(router_, services_);
     add_submissions(router_, services_);
+    add_transfers(router_, services_);
     add_operations(router_, services_);
     add_history(router_, services_);
     add_traffic(router_, services_);
@@ -102,6 +108,7 @@ void Http::reconfigure(common::DaemonConfig daemon_config) {
     gate_.configure(daemon_config.operators, std::move(names), config.http);
     memory_.set_limit(config.http.memory);
     services_.message_size = config.submit.message_size;
+    services_.transfer_size = std::max(config.submit.message_size, config.smtpd.message_size) + largest_state;
     services_.recipients = config.submit.recipients;
     services_.followers = config.http.followers;
     services_.content = config.http.content;
@@ -194,6 +201,7 @@ std::expected<std::uint64_t, web::Rejection> Http::begin(const web::Request& req
 std::uint64_t Http::body_limit(const Route& route, const web::Request& request) const {
     if (route.accepts.empty()) return 0;
     if (route.page) return largest_form;
+    if (route.path == "/v1/transfer") return services_.transfer_size;
     if (route.path != "/v1/messages") return largest_json;
     if (media_type(request.header("content-type")) == rfc822_type) return services_.message_size;
     return 2 * services_.message_size + largest_json; // escapes and Base64

@@ -18,7 +18,9 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::DaemonContext& con
         submission_queue->report_status(why);
     });
     pickup->submission_queue_.on_acceptance(
-        [writer = pickup->spool_writer_.get()](const std::string& obstacle) { writer->refuse(obstacle); });
+        [writer = pickup->spool_writer_.get()](const proto::submission::Acceptance& acceptance) {
+            writer->refuse(acceptance.obstacle);
+        });
     pickup->reconfigure(std::move(daemon_config));
     pickup->drop_.scan();
     return pickup;

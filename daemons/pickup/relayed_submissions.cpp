@@ -40,7 +40,7 @@ private:
         if (submission_) return channel_->fail("a message within another one");
         submission_ = Submission::create(
             owner_.context_, ::geteuid(), [this](const submit::Answer& answer) { report(answer); },
-            RejectionNotice::to_program, ImportPolicy::rejected,
+            RejectionNotice::to_program, source.node ? ImportPolicy::transfers : ImportPolicy::rejected,
             RelayedClient{std::move(source.submitter), std::move(source.client)});
     }
 

@@ -5,6 +5,8 @@
 #include "daemons/common/submission/recorded_fields.h"
 #include "libsmtp/message/received.h"
 #include "libsmtp/text/date.h"
+#include "libspool/message/export_format.h"
+#include "libspool/message/writers.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -15,6 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr spool::QueueId no_message{1ULL << 8};         // of slot 0, which no writer has
 constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is not known by then is reported as such
 
 const char* reason_of(common::Unavailable why) {
@@ -117,16 +120,27 @@ bool Submission::admit() {
         id_ = *id;
         return true;
     }
+    turn_away(id.error());
+    return false;
+}
+
+void Submission::turn_away(common::Unavailable why) {
     mail_refused_ = true;
     cause_ = proto::relayed_submission::Cause::unavailable;
-    refuse(EX_TEMPFAIL, reason_of(id.error()));
+    refuse(EX_TEMPFAIL, reason_of(why));
+}
+
+// Without its name in the store of keys, a transfer that is repeated would become a second message. False: refused.
+bool Submission::transfers_allowed() {
+    if (context_.config->idempotency.enabled) return true;
+    refuse(EX_TEMPFAIL, "messages of other nodes need idempotency.enabled");
     return false;
 }
 
 // A message from another spool: its envelope is trusted, because an operator submits it.
 void Submission::import(const Import& import) {
     if (stage_ != Stage::begin && stage_ != Stage::envelope) return refuse(EX_PROTOCOL, "a second beginning");
-    if (import_policy_ != ImportPolicy::accepted)
+    if (import_policy_ == ImportPolicy::rejected)
         return refuse(EX_NOPERM, "only root and members of mta.admin_group may import messages");
     if (import.version != version)
         return refuse(EX_TEMPFAIL, "postrider and the running mail system are of different versions");
@@ -137,15 +151,37 @@ void Submission::import(const Import& import) {
     auto envelope = spool::decode(encoded_envelope_);
     if (!envelope) return refuse(EX_DATAERR, "invalid envelope: " + envelope.error().why);
     if (envelope->recipients.empty()) return refuse(EX_DATAERR, "no recipients");
+    if (import_policy_ == ImportPolicy::transfers && (!envelope->transferred || envelope->transferred->node.empty()))
+        return refuse(EX_DATAERR, "the message does not say which node it comes from");
+    if (import_policy_ == ImportPolicy::transfers && envelope->transferred->node.contains(' '))
+        return refuse(EX_DATAERR, "no node has the name that the message gives");
+    if (const auto wrong = spool::violates_writer_rights(*envelope, spool::submission_slot); !wrong.empty())
+        return refuse(EX_DATAERR, wrong);
     envelope_ = *std::move(envelope);
     if (envelope_.lifetime == 0)
         envelope_.lifetime = common::lifetime_of(envelope_.reverse_path, context_.config->queue);
-    if (!admit()) return;
     importing_ = true;
+    if (envelope_.transferred) {
+        if (import_policy_ == ImportPolicy::transfers && !transfers_allowed()) return;
+        fingerprint_ = std::make_unique<common::idempotency::Fingerprint>();
+        envelope_.transferred->time = common::Loop::now().wall;
+    }
+    const auto admitted = context_.spool_writer.admit(0, common::Loop::now());
+    if (!admitted && import_policy_ == ImportPolicy::transfers) { // it may be here already
+        not_admitted_ = admitted.error();
+        stage_ = Stage::content;
+        return;
+    }
+    if (!admitted) return turn_away(admitted.error());
+    id_ = *admitted;
     writer_.emplace(context_.spool_writer.write(id_, envelope_));
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::content;
-    context_.log.info("{}: imported by uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
+    if (const auto& from = envelope_.transferred; from && import_policy_ == ImportPolicy::transfers)
+        context_.log.info("{}: message {} of node {} from=<{}>", id_.text(), from->id.text(), from->node,
+                          envelope_.reverse_path);
+    else
+        context_.log.info("{}: imported by uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
     context_.log.context("cleanup").info("{}: message-id={}", id_.text(), envelope_.message_id);
 }
 
@@ -183,7 +219,10 @@ void Submission::take_requests(std::string_view header) {
 }
 
 void Submission::content(std::string_view bytes) {
-    if (importing_ && bytes.size() <= largest_content) return writer_->append(bytes);
+    if (importing_ && bytes.size() <= largest_content) {
+        if (fingerprint_) fingerprint_->feed(bytes);
+        return writer_ ? writer_->append(bytes) : void();
+    }
     taken_ += bytes.size();
     if (bytes.size() > largest_content) return refuse(EX_PROTOCOL, "too much content at once");
     if (notice_ == RejectionNotice::by_report)
@@ -284,12 +323,27 @@ void Submission::end() {
         over_limit_ = !within_limits();
         if (over_limit_) return refuse(EX_TEMPFAIL, "you have submitted too much mail lately, try again later");
     }
-    if (importing_) return commit();                              // accepted before, with all decisions about it made
+    if (importing_) return end_import();
     if (envelope_.trace == spool::Trace::verify) return commit(); // it is never read
     envelope_.tls_optional = scan_.tls_optional();
     if (!read_key()) return;
     if (!envelope_.idempotency_key.empty()) return claim_key();
     proceed();
+}
+
+// It was accepted before, with all decisions about it made. A transfer becomes one message, however often it comes. If
+// no mail is taken now, a repetition still gets its answer: the id with which the name is claimed is then one that no
+// message ever has, and the claim goes when it has been answered.
+void Submission::end_import() {
+    if (import_policy_ == ImportPolicy::transfers && !transfers_allowed()) return; // as of a reload meanwhile
+    if (!envelope_.transferred || envelope_.transferred->node.empty() || !context_.config->idempotency.enabled)
+        return commit();
+    envelope_.transferred->digest = fingerprint_->finish(spool::transfer_request(envelope_));
+    if (writer_) writer_->set_envelope(envelope_);
+    stage_ = Stage::filtering;
+    context_.keys.claim_transfer(
+        *envelope_.transferred, not_admitted_ ? no_message : id_,
+        [self = shared_from_this()](common::idempotency::Decision decision) { self->claimed(std::move(decision)); });
 }
 
 // ---- its Idempotency-Key: claimed once all of it is here, before filters see it. A duplicate ends there, with the
@@ -319,9 +373,20 @@ void Submission::claim_key() {
 }
 
 void Submission::claimed(common::idempotency::Decision decision) {
+    if (not_admitted_ && !decision.duplicate_of && !decision.busy && !decision.other_content)
+        return turn_away(*not_admitted_);
     if (decision.hold) {
         hold_ = std::move(decision.hold);
+        if (importing_) return commit();
         return proceed();
+    }
+    if (decision.duplicate_of && importing_) {
+        context_.log.info("{}message {} of node {} is here already, as {}", id_.valid() ? id_.text() + ": " : "",
+                          envelope_.transferred->id.text(), envelope_.transferred->node, decision.duplicate_of->text());
+        stage_ = Stage::over;
+        writer_.reset();
+        duplicate_ = true;
+        return answer({EX_OK, decision.duplicate_of->text(), "not imported: it is here already"});
     }
     if (decision.duplicate_of) {
         context_.log.info("{}: {}", id_.text(), decision.duplicate_text(envelope_.idempotency_key));
@@ -337,6 +402,9 @@ void Submission::claimed(common::idempotency::Decision decision) {
     deferred_ = !decision.reply.permanent();
     cause_ = decision.busy ? Cause::key_busy : decision.other_content ? Cause::key_reused : Cause::unavailable;
     if (deferred_) return refuse(EX_TEMPFAIL, decision.reply.text);
+    if (importing_ && decision.other_content)
+        return refuse(EX_DATAERR, fmt::format("this transfer brought another message before, which is here as {}",
+                                              decision.existing.text()));
     if (notice_ == RejectionNotice::to_program) return refuse(EX_DATAERR, decision.reply.text);
     envelope_.idempotency_key.clear(); // the report's reason is of another message's key
     envelope_.idempotency_digest.clear();

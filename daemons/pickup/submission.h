@@ -29,7 +29,8 @@
 namespace pickup {
 
 // Whether a message may come with its state (Import): only an operator's may.
-enum class ImportPolicy : std::uint8_t { rejected, accepted };
+// transfers: only another node's, with the name of the transfer.
+enum class ImportPolicy : std::uint8_t { rejected, accepted, transfers };
 
 // What submissions share. Outlives them; `config` is the one in force.
 struct SubmissionContext {
@@ -92,7 +93,7 @@ public:
     bool ended() const { return stage_ >= Stage::filtering; }
 
     // The disk cannot keep up: pass nothing more until `resume` is called.
-    bool wants_pause() const { return stage_ == Stage::content && writer_->wants_pause(); }
+    bool wants_pause() const { return stage_ == Stage::content && writer_ && writer_->wants_pause(); }
     void on_resume(std::function<void()> resume);
 
 private:
@@ -120,6 +121,7 @@ private:
     void end();
     bool within_limits();
     bool read_key();
+    void end_import();
     void claim_key();
     void claimed(common::idempotency::Decision decision);
     void proceed();
@@ -134,6 +136,8 @@ private:
     void filters_finished(const FilterRun::Outcome& outcome);
     void report_refusal(const smtp::Reply& reply);
     bool admit();
+    void turn_away(common::Unavailable why);
+    bool transfers_allowed();
     void return_to_sender(bool complete);
     void commit();
     void committed(const spool::Result<spool::DurableReceipt>& receipt);
@@ -166,6 +170,7 @@ private:
     bool duplicate_ = false;
     std::vector<SuppressedRecipients::Suppressed> left_out_;
     bool importing_ = false, complete_ = false;
+    std::optional<common::Unavailable> not_admitted_; // a transfer that is only looked up: there is no writer
     std::optional<ReturnedSubmission> returned_;
     std::string beginning_;   // of the content as it came, while it may have to be returned
     std::string rewritten_;   // content on its way from the fixup to the writer

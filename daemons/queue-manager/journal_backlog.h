@@ -33,7 +33,7 @@ public:
     std::string_view obstacle() const { return pausing_ ? "too many finished messages wait for the journal" : ""; }
 
 private:
-    void refuse_mail() { writers_.refuse_mail(required_ ? failure_ : ""); }
+    void refuse_mail() { writers_.refuse_mail(MessageWriters::Refusal::journal, required_ ? failure_ : ""); }
     void pause();
     void resume();
 

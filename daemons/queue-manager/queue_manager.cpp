@@ -98,6 +98,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                .problems = problems_,
                .keeps_failed = [this] { return keeps_failed(); },
                .written = [this] { turn_.schedule(); },
+               .being_moved = [this](spool::QueueId id, const spool::Transferring& how) { transfers_.found(id, how); },
                .known_now = [this](spool::QueueId id) { results_.message_known(id); }}),
       scrub_(context.loop, pool_,
              {[this](std::uint32_t& cursor) { return driver_.engine().next_message(cursor, Loop::now()); },
@@ -158,7 +159,16 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                  .router = router_,
                  .reports = reports_,
                  .agents = orders_,
-                 .keeps_failed = [this] { return keeps_failed(); }}) {
+                 .keeps_failed = [this] { return keeps_failed(); }}),
+      transfers_({.loop = context.loop,
+                  .log = log_,
+                  .driver = driver_,
+                  .files = files_,
+                  .loader = loader_,
+                  .events = events_,
+                  .problems = problems_,
+                  .is_node = [this](const std::string& name) { return is_node(name); }}) {
+    pauses_.name_transfers([this](spool::QueueId id) { return transfers_.text_of(id); });
     mode_notices_.announce(config);
     journal_backlog_.configure(config.history);
     cleaner_.limit(config_->spool, config_->history);
@@ -274,8 +284,13 @@ DeliveryStops::Dependencies QueueManager::stop_dependencies() {
                 },
             .go_on =
                 [this](spool::QueueId id) {
+                    if (transfers_.moves(id)) return;
                     driver_.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
                 }};
+}
+
+bool QueueManager::is_node(const std::string& name) const {
+    return std::ranges::find(config_->nodes, name, &config::Node::name) != config_->nodes.end();
 }
 
 // ---- start ----
@@ -302,27 +317,33 @@ void QueueManager::begin() {
         driver_.tell([&](auto& engine, smtp::Now now, auto& out) { engine.restore(*recalled.health, now, out); });
     recall_pauses();
     if (auto fd = take("control"))
-        control_ =
-            std::make_unique<Control>(Control::Dependencies{.loop = context_.loop,
-                                                            .log = log_,
-                                                            .config = config_,
-                                                            .driver = driver_,
-                                                            .pool = pool_,
-                                                            .files = files_,
-                                                            .intake = intake_,
-                                                            .journal = journal_,
-                                                            .events = events_,
-                                                            .system_events = system_events_,
-                                                            .suppressions = suppressions_,
-                                                            .pauses = pauses_,
-                                                            .stops = stops_,
-                                                            .route_query = route_query_,
-                                                            .probes = probes_,
-                                                            .resting = resting_,
-                                                            .recent = recent_,
-                                                            .status = [this] { return queue_status(); },
-                                                            .http_content = [this] { return config_->http.content; }},
-                                      std::move(fd), operators_);
+        control_ = std::make_unique<Control>(
+            Control::Dependencies{
+                .loop = context_.loop,
+                .log = log_,
+                .config = config_,
+                .driver = driver_,
+                .pool = pool_,
+                .files = files_,
+                .intake = intake_,
+                .journal = journal_,
+                .events = events_,
+                .system_events = system_events_,
+                .suppressions = suppressions_,
+                .pauses = pauses_,
+                .stops = stops_,
+                .route_query = route_query_,
+                .probes = probes_,
+                .resting = resting_,
+                .transfers = transfers_,
+                .recent = recent_,
+                .problems = problems_,
+                .is_node = [this](const std::string& name) { return is_node(name); },
+                .refuse_mail =
+                    [this](const std::string& why) { writers_.refuse_mail(MessageWriters::Refusal::drain, why); },
+                .status = [this] { return queue_status(); },
+                .http_content = [this] { return config_->http.content; }},
+            std::move(fd), operators_);
     handed_.clear();
     if (!recalled.first.empty())
         log_.info("spool: messages that were due next at the last stop are read first: {} messages",
@@ -344,6 +365,9 @@ void QueueManager::serve_peers() {
                                             [this](ipc::Peer, auto channel) { router_.attach(std::move(channel)); });
     listener_->serve<proto::report::Message>(proto::report::conversation, {Role::bounce},
                                              [this](ipc::Peer, auto channel) { reports_.attach(std::move(channel)); });
+    listener_->serve<proto::transfer::Message>(
+        proto::transfer::conversation, {Role::transfer},
+        [this](ipc::Peer, auto channel) { transfers_.attach(std::move(channel)); });
     listener_->serve<proto::relayed_control::Message>(proto::relayed_control::conversation, {Role::http},
                                                       [this](ipc::Peer, auto channel) {
                                                           if (control_) control_->attach(std::move(channel));
@@ -400,6 +424,7 @@ void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
         [&](auto& engine, smtp::Now now, auto& out) { engine.configure(engine_settings(*config_), now, out); });
     mode_notices_.announce(*config_);
     driver_.tell([](auto& engine, smtp::Now now, auto& out) { engine.routes_changed(now, out); });
+    if (listener_) transfers_.configured();
     if (!listener_ || scanner_.loading()) return;
     scrub_.every(config_->spool.scrub_interval);
     cleaner_.soon();

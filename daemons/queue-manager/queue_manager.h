@@ -47,6 +47,7 @@
 #include "daemons/queue-manager/spool/spool_scanner.h"
 #include "daemons/queue-manager/spool/suppressions.h"
 #include "daemons/queue-manager/spool_lock.h"
+#include "daemons/queue-manager/transfers/transfers.h"
 #include "libspool/disk/commit_pool.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/store/store.h"
@@ -80,6 +81,7 @@ private:
     Agents::Callbacks agent_callbacks();
     DeliveryProbes::Dependencies probe_dependencies();
     DeliveryStops::Dependencies stop_dependencies();
+    bool is_node(const std::string& name) const; // the configuration has a section for it
 
     // ---- start, reload and stop ----
     void begin();
@@ -158,6 +160,7 @@ private:
     DeliveryResults results_;
     MessageWriters writers_;
     ActionExecutor executor_;
+    Transfers transfers_;
 
     // Operators.
     PausesInForce pauses_;

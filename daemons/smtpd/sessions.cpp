@@ -62,6 +62,10 @@ void Sessions::await_proxy_header(const std::shared_ptr<const Rules>& rules, com
 }
 
 void Sessions::admit(const std::shared_ptr<const Rules>& rules, common::Fd socket, Client client) {
+    if (drained_)
+        return reject_connection(
+            *rules, std::move(socket), client,
+            {421, {4, 3, 2}, rules->normal.hostname + " Error: this server takes no mail now, use another one"});
     const auto& limits = rules->listener.limits;
     const auto admission = worker_.client_limits.admit(
         client.network, {limits.sessions_per_network, limits.connections_per_minute}, common::Loop::now().monotonic);
@@ -174,6 +178,11 @@ void Sessions::free_memory() {
                             largest->client().peer(), most);
         largest->evict();
     }
+}
+
+void Sessions::admit_none(bool drained) {
+    if (std::exchange(drained_, drained) || !drained) return;
+    shut_down(smtp::ServerSession::When::after_transaction);
 }
 
 void Sessions::shut_down(smtp::ServerSession::When when) {

@@ -32,6 +32,8 @@ public:
     // Admits no further clients.
     void stop_admitting();
     void shut_down(smtp::ServerSession::When when);
+    // This node is drained: clients get 421, those that are here when their transactions have ended.
+    void admit_none(bool drained);
     // Memory is scarce.
     void free_memory();
     std::size_t count() const { return connections_.size(); }
@@ -52,6 +54,7 @@ private:
     std::function<void()> on_gone_;
     const std::size_t max_sessions_;                                // allowed by file descriptors
     std::optional<std::size_t> limit_;                              // by the listeners
+    bool drained_ = false;                                          // no client is admitted
     std::list<std::unique_ptr<ProxyConnection>> proxy_connections_; // their clients are not known yet
     std::list<std::unique_ptr<Connection>> connections_;
     std::vector<std::unique_ptr<Connection>> closed_connections_; // gone; destroyed when the turn ends

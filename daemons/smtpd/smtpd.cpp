@@ -42,7 +42,10 @@ Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config, std::
       stop_timeout_(context.loop, [this] { sessions_.shut_down(When::now); }) {
     spool_writer_->on_scarcity([this] { sessions_.free_memory(); });
     spool_writer_->on_status_change([this](const std::string& obstacle) { submission_queue_.report_status(obstacle); });
-    submission_queue_.on_acceptance([this](const std::string& obstacle) { spool_writer_->refuse(obstacle); });
+    submission_queue_.on_acceptance([this](const proto::submission::Acceptance& acceptance) {
+        spool_writer_->refuse(acceptance.obstacle);
+        sessions_.admit_none(acceptance.drained);
+    });
 }
 
 Smtpd::~Smtpd() = default;

@@ -98,6 +98,26 @@ struct NamedValue {
     bool operator==(const NamedValue&) const = default;
 };
 
+// How a message came here from another node. Node, id and generation name the transfer: however often it is repeated,
+// it makes one message.
+struct TransferOrigin {
+    std::string node;             // that sent it
+    QueueId id;                   // there
+    std::uint32_t generation = 0; // of this transfer of that message, from 1
+    smtp::WallTime time{};        // when it was accepted here
+    std::string digest;           // of what it was accepted with: SHA-256, 32 bytes
+    std::string state;            // what the message had come to there: the content of a Checkpoint
+    static void fields(auto& m, auto& f) {
+        f(1, m.node);
+        f(2, m.id);
+        f(3, m.generation);
+        f(4, m.time);
+        f(5, m.digest);
+        f(6, m.state);
+    }
+    bool operator==(const TransferOrigin&) const = default;
+};
+
 struct Envelope {
     std::string reverse_path; // "" = the null one; no brackets
     std::vector<EnvelopeRecipient> recipients;
@@ -155,6 +175,8 @@ struct Envelope {
     std::uint32_t pass = 0;        // which pass through the parent's recipients
     std::string message_id;        // of the content, for logs; "" if it has none
 
+    std::optional<TransferOrigin> transferred; // it came from another node
+
     std::string unknown; // fields of a later version, kept as they came
 
     static void fields(auto& m, auto& f) {
@@ -209,6 +231,7 @@ struct Envelope {
         f(54, m.pool_chosen_by);
         f(55, m.headers);
         f(56, m.returned_to);
+        f(57, m.transferred);
     }
     bool operator==(const Envelope&) const = default;
 };

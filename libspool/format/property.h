@@ -312,6 +312,25 @@ struct Rerouted {
     bool operator==(const Rerouted&) const = default;
 };
 
+// The message is being moved to another node: from this record on, synced, nothing of it is delivered here until the
+// transfer has ended. Whether the other node has it may be unknown meanwhile.
+struct Transferring {
+    bool under_way = false;       // false: it has ended, and the message is delivered here
+    std::string node;             // to which
+    std::uint32_t generation = 0; // counts the transfers of this message, from 1
+    smtp::WallTime time{};
+    std::string who, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.under_way);
+        f(2, m.node);
+        f(3, m.generation);
+        f(4, m.time);
+        f(5, m.who);
+        f(6, m.why);
+    }
+    bool operator==(const Transferring&) const = default;
+};
+
 // A record of a later version: kept, never rejected, without effect.
 struct UnknownProperty {
     std::uint16_t type = 0;
@@ -321,7 +340,7 @@ struct UnknownProperty {
 
 using Property = std::variant<Expanded, Categorized, Attempt, StatusChanged, Rescheduled, Held, PriorityChanged,
                               ExpiryChanged, ProblemMarked, NdrIssued, DelayNoticed, InDoubt, AgentCrash, Checkpoint,
-                              Requeued, Rerouted, UnknownProperty>;
+                              Requeued, Rerouted, Transferring, UnknownProperty>;
 
 // The record type and the payload's bytes.
 std::uint16_t type_of(const Property& property);

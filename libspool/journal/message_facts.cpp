@@ -16,6 +16,7 @@ std::string encode(const std::vector<NamedValue>& values) {
 }
 
 std::string_view source_of(const Envelope& envelope) {
+    if (envelope.transferred) return "transfer";
     switch (envelope.origin) {
     case Origin::client: return "smtp";
     case Origin::local: return "local";

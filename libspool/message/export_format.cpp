@@ -43,6 +43,7 @@ Envelope remaining_envelope(const MessageState& state) {
     Envelope out = state.envelope;
     out.recipients.clear();
     out.edits = {}; // the content that goes with it is read as edited
+    out.transferred.reset();
     for (const auto& recipient : state.recipients) {
         if (recipient.accounted_for()) continue; // kept: failed but not reported, to be tried once more
         out.recipients.push_back(present_form(state, recipient));
@@ -63,6 +64,26 @@ Envelope remaining_envelope(const MessageState& state) {
     out.retry_policy = state.retry_policy;
     out.retry_values = state.retry_values;
     out.rerouted_to = state.rerouted_to;
+    return out;
+}
+
+Envelope transfer_envelope(const MessageState& state, std::string node, QueueId id, std::uint32_t generation) {
+    auto without = state;
+    without.transfer = {};
+    Envelope out = std::move(without.envelope);
+    out.edits = {}; // the content that goes with it is read as edited
+    out.transferred = TransferOrigin{.node = std::move(node),
+                                     .id = id,
+                                     .generation = generation,
+                                     .time = {},
+                                     .digest = {},
+                                     .state = without.checkpoint().state};
+    return out;
+}
+
+std::string transfer_request(const Envelope& envelope) {
+    std::string out = envelope.reverse_path;
+    for (const auto& recipient : envelope.recipients) out += "\n" + recipient.address;
     return out;
 }
 

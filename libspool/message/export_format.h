@@ -21,4 +21,10 @@ EnvelopeRecipient present_form(const MessageState& state, const RecipientState& 
 // lane, reroute) is part of it. No recipients: nothing is left.
 Envelope remaining_envelope(const MessageState& state);
 
+// What another node is given: the whole envelope, and the state of every recipient. The content that goes with it is
+// read as edited. `generation`: of this transfer of that message.
+Envelope transfer_envelope(const MessageState& state, std::string node, QueueId id, std::uint32_t generation);
+// What the key of a transfer stands for, besides the content: sender and recipients.
+std::string transfer_request(const Envelope& envelope);
+
 } // namespace spool

@@ -34,6 +34,7 @@ struct CheckpointState {
     std::optional<smtp::WallTime> free_from;
     smtp::WallTime held_since{}, released{};
     std::uint64_t held_for = 0;
+    Transferring transfer;
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.problem);
@@ -57,6 +58,7 @@ struct CheckpointState {
         f(20, m.held_since);
         f(21, m.released);
         f(22, m.held_for);
+        f(23, m.transfer);
     }
 };
 
@@ -213,39 +215,12 @@ struct Fold {
         change_policy(p.policy, p.retry_values);
     }
     void operator()(const Rerouted& p) { m.rerouted_to = p.to; }
+    void operator()(const Transferring& p) { m.transfer = p; }
     void operator()(const Checkpoint&) {} // replaces everything: handled before
     void operator()(const UnknownProperty& p) { m.unknown.emplace_back(p.type, p.payload); }
 };
 
 } // namespace
-
-MessageState::MessageState(Envelope e) : envelope(std::move(e)) {
-    recipients.reserve(envelope.recipients.size());
-    std::uint32_t number = 0;
-    for (const auto& from : envelope.recipients) {
-        RecipientState& r = recipients.emplace_back();
-        r.address = from.address;
-        r.user = from.user;
-        r.target = from.target;
-        r.transport = from.transport;
-        r.reverse_path = from.reverse_path;
-        r.origin = r.envelope = number++;
-        r.fate = from.fate;
-    }
-    held = envelope.verdict != Verdict::accept;
-    if (held) {
-        held_since = envelope.arrival;
-        held_by = "filter";
-        held_why = envelope.verdict_reason;
-    }
-    priority = envelope.priority;
-    lane = envelope.lane;
-    expiry = envelope.expiry;
-    lifetime = envelope.lifetime;
-    retry_policy = envelope.retry_policy;
-    retry_values = envelope.retry_values;
-    rerouted_to = envelope.rerouted_to;
-}
 
 namespace {
 std::expected<void, Malformed> restore(MessageState& m, const Checkpoint& checkpoint) {
@@ -278,12 +253,44 @@ std::expected<void, Malformed> restore(MessageState& m, const Checkpoint& checkp
     m.crashes = read->crashes;
     m.ndr_passes = read->ndr_passes;
     m.rerouted_to = std::move(read->rerouted_to);
+    m.transfer = std::move(read->transfer);
     m.unknown.clear();
     for (auto& u : read->unknown_records)
         m.unknown.emplace_back(static_cast<std::uint16_t>(u.type), std::move(u.payload));
     return {};
 }
 } // namespace
+
+MessageState::MessageState(Envelope e) : envelope(std::move(e)) {
+    recipients.reserve(envelope.recipients.size());
+    std::uint32_t number = 0;
+    for (const auto& from : envelope.recipients) {
+        RecipientState& r = recipients.emplace_back();
+        r.address = from.address;
+        r.user = from.user;
+        r.target = from.target;
+        r.transport = from.transport;
+        r.reverse_path = from.reverse_path;
+        r.origin = r.envelope = number++;
+        r.fate = from.fate;
+    }
+    held = envelope.verdict != Verdict::accept;
+    if (held) {
+        held_since = envelope.arrival;
+        held_by = "filter";
+        held_why = envelope.verdict_reason;
+    }
+    priority = envelope.priority;
+    lane = envelope.lane;
+    expiry = envelope.expiry;
+    lifetime = envelope.lifetime;
+    retry_policy = envelope.retry_policy;
+    retry_values = envelope.retry_values;
+    rerouted_to = envelope.rerouted_to;
+    // Invalid: no process reads such a message (writers.h).
+    if (envelope.transferred && !envelope.transferred->state.empty())
+        static_cast<void>(restore(*this, Checkpoint{envelope.transferred->state}));
+}
 
 std::expected<void, Malformed> MessageState::apply(const Property& property) {
     if (const auto* checkpoint = std::get_if<Checkpoint>(&property)) return restore(*this, *checkpoint);
@@ -319,7 +326,7 @@ Checkpoint MessageState::checkpoint() const {
     CheckpointState s{recipients, problem,    held,         held_by,     held_why,          priority,
                       lane,       expiry,     retry_policy, ndr_issued,  delay_notice_sent, crashes_alone,
                       crashes,    ndr_passes, {},           rerouted_to, lifetime,          retry_values,
-                      free_from,  held_since, released,     held_for};
+                      free_from,  held_since, released,     held_for,    transfer};
     for (const auto& [type, payload] : unknown) s.unknown_records.push_back({type, payload});
     return Checkpoint{fields::Writer::bytes_of(s)};
 }

@@ -117,6 +117,7 @@ struct MessageState {
     std::string retry_policy;                // "" = the route's, else the retry schedule
     std::optional<RetryValues> retry_values; // of retry_policy
     std::string rerouted_to;                 // next hop set by an operator; "" = by the routes
+    Transferring transfer;                   // the last one to another node; under_way: it decides
     bool ndr_issued = false;                 // for any recipient
     bool delay_notice_sent = false;
     std::uint32_t crashes_alone = 0;                            // agents that died with this message alone in flight
@@ -124,7 +125,7 @@ struct MessageState {
     std::uint32_t ndr_passes = 0;                               // reports made so far
     std::vector<std::pair<std::uint16_t, std::string>> unknown; // records of later versions, as they came
 
-    // The state of a new message.
+    // The state of a new message, or the one that a message from another node has brought along.
     explicit MessageState(Envelope e = {});
     bool operator==(const MessageState&) const = default;
 

@@ -13,7 +13,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
     Draft(CommitPool& p, SharedDirectory& d, QueueId i, const Envelope& envelope, const WriterOptions& o)
         : pool(p), directory(d), id(i), options(o), path(d.path() + "/" + i.text()), envelope_bytes(encode(envelope)) {
         recipients = envelope.recipients.size();
-        keyed = !envelope.idempotency_key.empty();
+        keyed = !envelope.idempotency_key.empty() || envelope.transferred;
         frame_envelope();
         content_offset = file_end = header_size + envelope_record.size();
         if (!options.memory) return;
@@ -24,7 +24,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
         if (options.memory) options.memory->remove(counted);
     }
     std::size_t recipients = 0; // of the envelope
-    bool keyed = false;         // it has an idempotency key
+    bool keyed = false;         // it has an idempotency key, or came from another node
     void frame_envelope() {
         envelope_record.clear();
         append_record(envelope_record, id, Record{envelope_type, 0, true, 0, envelope_bytes});
@@ -337,7 +337,7 @@ void MessageWriter::set_envelope(const Envelope& envelope, std::string_view edit
     Draft& d = *draft_;
     auto bytes = encode(envelope);
     d.recipients = envelope.recipients.size();
-    d.keyed = !envelope.idempotency_key.empty();
+    d.keyed = !envelope.idempotency_key.empty() || envelope.transferred;
     d.edited_header = edited_header;
     d.replaced_header = envelope.edits.header_size;
     if (bytes == d.envelope_bytes) return;

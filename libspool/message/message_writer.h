@@ -64,7 +64,8 @@ public:
     const std::string& encoded_envelope() const;
 
     // Bytes that commit() will write. Nothing: it must be the message's own file, because some of it is written
-    // already, or because the message has an idempotency key, by which its file is looked for.
+    // already, or because the message has an idempotency key or came from another
+    // node: by that its file is looked for.
     std::optional<std::uint64_t> file_size() const;
     // commit() overwrites this file instead of creating one. Only where file_size() fits.
     void commit_to(std::shared_ptr<ReusableFile> file);

@@ -27,6 +27,7 @@ Envelope new_envelope(const MessageState& state, QueueId id, smtp::WallTime now)
     out.rerouted_to.clear();
     out.verdict = Verdict::accept;
     out.verdict_reason.clear();
+    out.transferred.reset();
     out.idempotency_key.clear();
     out.idempotency_digest.clear();
     out.idempotency_key_reused = false;

@@ -1,4 +1,6 @@
 #include "libspool/message/writers.h"
+#include "libspool/message/message_state.h"
+#include <algorithm>
 
 namespace spool {
 
@@ -15,9 +17,27 @@ std::string_view decided(const EnvelopeRecipient& recipient) {
     return {};
 }
 
+// The log and the journal show the name. With a space it is that of an import, which no node has.
+bool is_node_name(std::string_view name) {
+    constexpr std::size_t longest = 255;
+    return name.size() <= longest && std::ranges::all_of(name, [](char c) { return c >= ' ' && c < 0x7f; });
+}
+
+Envelope without_transfer(Envelope envelope) {
+    envelope.transferred.reset();
+    return envelope;
+}
+
 } // namespace
 
 std::string violates_writer_rights(const Envelope& envelope, std::uint8_t slot) {
+    if (envelope.transferred) {
+        const auto& state = envelope.transferred->state;
+        if (slot != submission_slot) return "it came from another node, which its writer may not say";
+        if (!is_node_name(envelope.transferred->node)) return "the name of the node that it came from is invalid";
+        if (!state.empty() && !MessageState(without_transfer(envelope)).apply(Checkpoint{state}))
+            return "its state on another node is invalid";
+    }
     if (slot == submission_slot) return {};
     for (const auto& recipient : envelope.recipients)
         if (const auto field = decided(recipient); !field.empty())

@@ -301,15 +301,20 @@ ROOMS = {
     # the conversations with the other daemons
     "daemons/queue-manager/peers": {"daemons/queue-manager/conversion", "daemons/queue-manager/engine_driver",
         "daemons/queue-manager/events", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+    # messages that are moved to other nodes
+    "daemons/queue-manager/transfers": {"daemons/queue-manager/engine_driver", "daemons/queue-manager/events",
+        "daemons/queue-manager/peers", "daemons/queue-manager/spool"},
     # the control socket: one class for each kind of request
     "daemons/queue-manager/requests": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
         "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
-        "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+        "daemons/queue-manager/probe", "daemons/queue-manager/spool", "daemons/queue-manager/transfers"},
     # builds and connects the queue manager's parts; executes the engine's actions; main program
     "daemons/queue-manager": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
         "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
         "daemons/queue-manager/peers", "daemons/queue-manager/probe", "daemons/queue-manager/requests",
-        "daemons/queue-manager/spool"},
+        "daemons/queue-manager/spool", "daemons/queue-manager/transfers"},
+    # sends messages to other nodes
+    "daemons/transfer": set(),
     # finds the next hops of domains; MTA-STS policies and TLS reports
     "daemons/router": set(),
     # the sendmail, mailq and newaliases commands

@@ -42,6 +42,7 @@ ALLOWED = {
     ("daemons/common/config/validate.cpp", 'deliver.find("{value}")'): "a word of the configuration",
     ("libsmtp/dsn/dsn_text.cpp", 'wording.find("{recipients}")'): "a word of an operator's template",
     ("daemons/decide/message/suppression_filter.cpp", 'word.text == "automatic"'): "a word of the operator's filter",
+    ("daemons/common/net/https.cpp", 'starts_with("Expect:")'): "the name of a field of HTTP, which the caller may set",
     ("daemons/common/net/dns/servers.cpp", "nameserver"): "resolv.conf",
     ("daemons/master/children/oom_kills.cpp", "starts_with(key)"): "the kernel's memory.events",
     ("daemons/local/mailbox/local_text.cpp", "from"): "the line that begins a message in an mbox file",

@@ -1,6 +1,7 @@
 // Submissions through the submit socket and the drop directory into a real spool.
 #include "daemons/common/config/config.h"
 #include "daemons/common/net/local_socket.h"
+#include "daemons/common/store/lmdb.h"
 #include "daemons/pickup/drop.h"
 #include "daemons/pickup/submit_listener.h"
 #include "tests/pickup/place.h"
@@ -311,4 +312,92 @@ TEST_CASE("a message of another spool is taken as it is, from an operator") {
     CHECK(import(ImportPolicy::accepted, {Import{version + 1, bytes, false}}).status == EX_TEMPFAIL);
     CHECK(import(ImportPolicy::accepted, {Import{version, bytes, true}, Content{content}}).status == EX_PROTOCOL);
     CHECK(import(ImportPolicy::accepted, {to({"bob"}), Import{version, bytes, false}}).status == EX_PROTOCOL);
+}
+
+namespace {
+
+spool::Envelope from_node(std::string node, std::uint32_t generation = 1) {
+    spool::Envelope envelope;
+    envelope.reverse_path = "ann@example.org";
+    envelope.recipients.push_back({.address = "bob@example.net"});
+    envelope.transferred = spool::TransferOrigin{.node = std::move(node),
+                                                 .id = spool::QueueId{0x0C5A0000001002},
+                                                 .generation = generation,
+                                                 .time = {},
+                                                 .digest = {},
+                                                 .state = {}};
+    return envelope;
+}
+
+struct NodeAnswer {
+    Answer answer;
+    proto::relayed_submission::Cause cause;
+    bool duplicate;
+};
+
+// `meanwhile`: what happens after its envelope has come.
+NodeAnswer transfer(Place& place, const spool::Envelope& envelope, const std::function<void()>& meanwhile = [] {}) {
+    std::optional<Answer> answer;
+    auto submission = Submission::create(
+        *place.context, 1234, [&](const Answer& a) { answer = a; }, RejectionNotice::to_program,
+        ImportPolicy::transfers, RelayedClient{"token:peer", "192.0.2.1"});
+    submission->take(Import{version, spool::encode(envelope), false});
+    meanwhile();
+    submission->take(Content{"Subject: x\r\n\r\nx\r\n"});
+    submission->take(End{});
+    place.run_until([&] { return answer.has_value(); });
+    return {*answer, submission->cause(), submission->duplicate()};
+}
+
+// As the queue-manager makes it.
+std::unique_ptr<store::Lmdb> store_of_keys(const Place& place) {
+    const auto directory = common::idempotency::directory_in(place.path);
+    std::filesystem::create_directories(directory);
+    auto store = store::Lmdb::open(directory, {.keeper = true});
+    REQUIRE(store);
+    REQUIRE(common::idempotency::set_complete(**store, common::idempotency::boot_id(), common::Loop::now().wall));
+    return std::move(*store);
+}
+
+} // namespace
+
+TEST_CASE("another node learns that its message is here, also while no mail is taken") {
+    Place place;
+    const auto store = store_of_keys(place);
+    const auto first = transfer(place, from_node("mx1"));
+    REQUIRE(first.answer.status == EX_OK);
+    CHECK_FALSE(first.duplicate);
+    place.spool_writer->refuse("it is being drained");
+    const auto again = transfer(place, from_node("mx1"));
+    CHECK(again.answer.status == EX_OK);
+    CHECK(again.answer.queue_id == first.answer.queue_id);
+    CHECK(again.duplicate);
+    const auto other = transfer(place, from_node("mx1", 2));
+    CHECK(other.answer.status == EX_TEMPFAIL);
+    CHECK(other.cause == proto::relayed_submission::Cause::unavailable);
+    place.spool_writer->refuse("");
+    const auto later = transfer(place, from_node("mx1", 2)); // nothing is left of the one before
+    CHECK(later.answer.status == EX_OK);
+    CHECK_FALSE(later.duplicate);
+    CHECK(later.answer.queue_id != first.answer.queue_id);
+}
+
+TEST_CASE("a transfer whose name cannot be kept any more is not taken") {
+    Place place;
+    const auto store = store_of_keys(place);
+    const auto refused = transfer(place, from_node("mx1"), [&] {
+        auto config = place.config;
+        config.idempotency.enabled = false;
+        place.use(config);
+    });
+    CHECK(refused.answer.status == EX_TEMPFAIL);
+    CHECK(place.submission_queue->waiting() == 0);
+}
+
+TEST_CASE("the name of another node is short and printable") {
+    Place place;
+    const auto store = store_of_keys(place);
+    for (const auto& wrong : {std::string(), std::string("mx 1"), std::string("mx1\nforged"), std::string(256, 'x')})
+        CHECK(transfer(place, from_node(wrong)).answer.status == EX_DATAERR);
+    CHECK(place.logged().find("forged") == std::string::npos);
 }

@@ -21,7 +21,7 @@ from harness.watch import wait_until
 pytestmark = pytest.mark.needs("root", "confinement")
 SERVICE, GROUP = "nobody", "nogroup"  # any user without rights does for one
 OPERATORS, OWNER = "staff", "games"
-SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report", "control"), "pickup": ("relayed-submission",),
+SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report", "transfer", "control"), "pickup": ("relayed-submission",),
            "categorizer": ("recipient_check",), "router": ("tls-results",), "local": ("user_files",), "metrics": ("figures", "metrics-text"), "events": ("control",)}
 PLACES = ("bad", "drop", "index", "quarantine", "quarantine/incomplete", "state/categorizer", "state/idempotency", "state/mta-sts", "suppression", "history")
 WRITERS = ("smtpd", "pickup", "bounce")  # have a directory below incoming/
@@ -95,6 +95,10 @@ def whole(place, block):
     mta.config["local"].update(users=[], minimum_uid=2)
     mta.config["metrics"] = {"listen": [f"{mta.address}:{block.port()}"]}
     mta.config["http"] = {"enabled": True}
+    (place / "node.token").write_text("prt_secret\n")
+    (place / "node.token").chmod(0o600)
+    mta.config["mta"]["node"] = "this"
+    mta.config["node.other"] = {"url": f"http://{mta.address}:{block.port()}", "token_file": str(place / "node.token")}
     yield mta
     mta.kill_everything()
     assert not mta.crashes()
@@ -169,7 +173,7 @@ def test_every_daemon_is_confined(whole):
     mta = whole
     mta.start()
     held = {p["role"]: p["confinement"] for p in json.loads(mta.command("status", "--json").stdout)["processes"] if "role" in p}
-    assert set(held) == {r for r in ROLES if r != "master"}
+    assert set(held) == {*ROLES, "transfer"} - {"master"}
     del held["local"]
     assert all(re.fullmatch("files, system calls(, network)?", how) for how in held.values()), held
 

@@ -138,6 +138,7 @@ def test_one_users_share_and_the_disks_floor(mta, folder):
     script = textwrap.dedent("""
         mount -t tmpfs -o size=20m none /var/spool
         mkdir -p /var/spool/postrider/drop /var/spool/bin
+        mount -t tmpfs none /var/spool/bin
         cp $1/* /var/spool/bin && chmod 755 /var/spool /var/spool/bin
         cd /var/spool/postrider/drop
         printf 'message_size 300000\nminimum_free 2000000\nminimum_free_inodes 1\nuser_bytes 1000000\nuser_messages 5\n' > .limits
@@ -150,7 +151,7 @@ def test_one_users_share_and_the_disks_floor(mta, folder):
         for n in 1 2 3 4; do leave 12346 280000; done
         leave 12347 10
         for n in 1 2 3 4 5 6; do leave 0 10; done
-        head -c 14000000 /dev/zero > /var/spool/fill
+        head -c 19000000 /dev/zero > /var/spool/fill
         leave 12348 10
         rm /var/spool/fill
         leave 12348 10

@@ -31,6 +31,7 @@
 #include "daemons/common/config/sections/system/master.h"
 #include "daemons/common/config/sections/system/metrics.h"
 #include "daemons/common/config/sections/system/mta.h"
+#include "daemons/common/config/sections/system/node.h"
 #include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/config/sections/system/testing.h"
 #include "daemons/decide/addressing/address_class.h"
@@ -57,6 +58,7 @@ struct Config {
     Spool spool;
     History history;
     std::vector<Hook> hooks; // in the order of their names
+    std::vector<Node> nodes; // likewise
     Log log;
     Local local;
     std::vector<Listener> listeners; // never empty after parse()

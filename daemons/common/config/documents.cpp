@@ -78,9 +78,11 @@ template <class F> void each_section(F&& take) {
     LookupTable lookup;
     MailCommand command;
     Hook hook;
+    Node node;
     for (auto& section : fixed_sections(config)) {
         take(section);
         if (section.name == "history") take(section_for(hook));
+        if (section.name == "http") take(section_for(node));
         if (section.name == "local") take(section_for(listener));
         if (section.name == "local") take(section_for(lookup));
         if (section.name == "transport") take(section_for(command));
@@ -268,6 +270,7 @@ std::string sample() {
         if (name.starts_with("dns_list")) name = "dns_list.\"bl.example.net\"";
         if (name.starts_with("dkim")) name = "dkim.\"example.com\"";
         if (name.starts_with("hook")) name = "hook.shop";
+        if (name.starts_with("node")) name = "node.mx2";
         if (name.starts_with("command")) name = "command.sympa";
         if (name.starts_with("retry")) name = "retry.quick";
         if (name.starts_with("pool.")) name = "pool.bulk";

@@ -41,6 +41,7 @@ private:
     void table(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void command(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
+    void node(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void hook(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void check_route(const decide::RouteRule& rule, const std::string& path);
 
@@ -103,6 +104,8 @@ bool Reader::read(std::string_view text) {
          [this](const auto& word, const auto& path, const auto& fill) { pool(word, path, fill); }},
         {"hook", "[hook.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) { hook(word, path, fill); }},
+        {"node", "[node.<name>]", false,
+         [this](const auto& word, const auto& path, const auto& fill) { node(word, path, fill); }},
         {"retry", "[retry.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) { retry(word, path, fill); }},
         {"route", "[route.\"<domain>\"]", true,
@@ -220,6 +223,35 @@ void Reader::hook(const std::string& word, const std::string& path, const NamedS
     if (config_.hooks.size() == Hook::most)
         toml_.problem_at(path, fmt::format("{}: too many hooks: expected at most {}", path, Hook::most));
     config_.hooks.push_back(std::move(hook));
+}
+
+void Reader::node(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
+    Node node;
+    node.name = word;
+    fill(section_for(node));
+    check_name(word, path, "node", Node::longest_name);
+    const auto required = [&](bool present, std::string_view key) {
+        if (!present && (toml_.ok() || !toml_.is_set(fmt::format("{}.{}", path, key))))
+            toml_.problem_at(path, fmt::format("{}: required key \"{}\" is missing", path, key));
+    };
+    required(!node.url.empty(), "url");
+    required(!node.token_file.empty(), "token_file");
+    const auto address = common::WebAddress::parse(node.url);
+    if (address && !address->encrypted && !node.allow_http && !address->is_loopback())
+        toml_.problem_at(path + ".url", fmt::format("{}.url: http:// to another host sends messages in plain text: use "
+                                                    "https://, or set allow_http = true",
+                                                    path));
+    const auto file = [&](std::string& name, std::string_view key) {
+        if (name.empty()) return;
+        toml_.resolve(name);
+        const auto place = toml_.position(fmt::format("{}.{}", path, key));
+        config_.files.push_back({name, fmt::format("{}.{}", path, key), place.line, place.column});
+    };
+    file(node.token_file, "token_file");
+    file(node.ca_file, "ca_file");
+    if (config_.nodes.size() == Node::most)
+        toml_.problem_at(path, fmt::format("{}: too many nodes: expected at most {}", path, Node::most));
+    config_.nodes.push_back(std::move(node));
 }
 
 void Reader::access_class(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {

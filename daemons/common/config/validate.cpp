@@ -79,6 +79,7 @@ void Settlement::add_short_name(const System& system) {
 void Settlement::settle_defaults(const System& system) {
     auto& c = config_;
     if (c.smtp_client.helo.empty()) c.smtp_client.helo = c.mta.hostname;
+    if (c.mta.node.empty()) c.mta.node = c.mta.hostname;
     if (!toml_.is_set("local.domains")) {
         c.local.domains = {c.mta.hostname};
         if (c.mta.origin_from == NameSource::mailname && c.mta.origin != c.mta.hostname)
@@ -107,6 +108,11 @@ void Settlement::settle_defaults(const System& system) {
 // Values that are good by themselves and contradict each other.
 void Settlement::check_values() {
     const auto& c = config_;
+    if (!c.nodes.empty() && !toml_.is_set("mta.node"))
+        toml_.problem_at("node." + c.nodes.front().name,
+                         fmt::format("node.{}: set mta.node, the name of this node: other nodes know by it which "
+                                     "messages they have, so that it must not change with the host's name",
+                                     c.nodes.front().name));
     if (c.local.recipient_delimiter.size() > 1)
         toml_.problem_at("local.recipient_delimiter", "local.recipient_delimiter: expected one character or \"\"");
     if (!c.smtp_client.ipv4 && !c.smtp_client.ipv6)

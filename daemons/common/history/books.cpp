@@ -93,7 +93,8 @@ void Books::add(const json& event) {
     const auto type = std::string_view(whole_type).substr(of_a_message.size());
     if (type == "accepted") return accepted(*id, event);
     if (type == "finished") return finished(*id, event);
-    if (type == "removed") {
+    if (type == "removed" || type == "transferred_out") {
+        if (type == "transferred_out" && !moved_.insert(*id).second) return; // recorded again after a crash
         ++totals_.removed;
         if (open_.erase(*id) > 0) return;
         if (is_older(*id))
@@ -102,8 +103,17 @@ void Books::add(const json& event) {
             imbalance(*id, "removed, and its acceptance is not recorded, or it was finished before");
         return;
     }
+    if (type == "transferred_in") { // its earlier events are in the other node's journal
+        auto& open = open_[*id];
+        open.erased = true;
+        const auto counts = event.find("counts");
+        for (std::size_t kind = 0; kind < kinds && counts != event.end() && open.distinct[kind] == 0; ++kind)
+            open.distinct[kind] = open.events[kind] = number_of(*counts, ends[kind]);
+        return;
+    }
     if (type == "restored") { // its earlier events are not compared
         if (open_.try_emplace(*id).second) --totals_.removed;
+        moved_.erase(*id);
         return;
     }
     const auto* end = std::ranges::find(ends, type);

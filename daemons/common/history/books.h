@@ -1,6 +1,7 @@
 // The books of the journal: every message that was accepted is finished, removed, or still queued, and so is each of
 // its recipients. Takes the events in their order and says what does not balance; keeps only the messages that are
-// open. Pure; knows events, and what the spool has of a message; reads neither.
+// open, and the ids of those that were moved to other nodes. Pure; knows events, and what the spool has of a message;
+// reads neither.
 #pragma once
 #include "libspool/format/queue_id.h"
 #include "libspool/message/message_state.h"
@@ -71,6 +72,7 @@ private:
     OtherForm recorded_as_;
     std::string since_; // time of the first event, RFC 3339; "" before it
     std::unordered_map<spool::QueueId, Open> open_;
+    std::unordered_set<spool::QueueId> moved_; // to other nodes
     Totals totals_;
     std::vector<Imbalance> imbalances_;
 };

@@ -129,10 +129,10 @@ Https::~Https() {
     curl_global_cleanup();
 }
 
-std::unique_ptr<Https::Exchange> Https::start(const Request& request, Done done) {
+std::unique_ptr<Https::Exchange> Https::start(Request request, Done done) {
     auto parts = std::make_unique<Exchange::Parts>(*this, std::move(done));
     parts->largest = request.largest;
-    parts->content = request.content;
+    parts->content = std::move(request.content);
     if (!request.addresses.empty()) {
         std::string known = fmt::format("{}:{}:", request.host, request.port);
         for (const auto& address : request.addresses)
@@ -179,7 +179,9 @@ std::unique_ptr<Https::Exchange> Https::start(const Request& request, Done done)
     for (const auto& field : request.fields) parts->add_field(field);
     if (!request.content_type.empty()) {
         parts->add_field("Content-Type: " + request.content_type);
-        parts->add_field("Expect:"); // no asking before
+        // No asking before, unless the caller wants it.
+        if (std::ranges::none_of(request.fields, [](const auto& each) { return each.starts_with("Expect:"); }))
+            parts->add_field("Expect:");
         set(CURLOPT_POSTFIELDS, parts->content.data());
         set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(parts->content.size()));
     }
@@ -208,6 +210,9 @@ void Https::take_finished() {
         const char* type = nullptr;
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
         curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &type);
+        long request_size = 0;
+        curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &request_size);
+        answer.sent = request_size > 0;
         answer.status = static_cast<unsigned>(status);
         answer.content_type = media_type(type);
         curl_off_t seconds = 0;

@@ -40,7 +40,8 @@ public:
     };
     struct Answer {
         Failure failure = Failure::none;
-        std::string why; // of a failure: a few printable words
+        std::string why;   // of a failure: a few printable words
+        bool sent = false; // some of the request was
         unsigned status = 0;
         std::string content_type; // without parameters, lower case
         std::optional<smtp::Duration> retry_after = {};
@@ -69,7 +70,7 @@ public:
     Https& operator=(const Https&) = delete;
 
     // `done` is called once, from a later turn of the loop; it may destroy the exchange.
-    [[nodiscard]] std::unique_ptr<Exchange> start(const Request& request, Done done);
+    [[nodiscard]] std::unique_ptr<Exchange> start(Request request, Done done);
 
 private:
     struct Curl; // libcurl's types stay in https.cpp

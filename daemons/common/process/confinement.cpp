@@ -89,6 +89,10 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.read.push_back(spool + "/incoming");
         a.read.push_back(spool + "/messages");
         break;
+    case Role::transfer: // the messages; the other nodes, which a reload may add
+        a.read.push_back(spool + "/incoming");
+        a.read.push_back(spool + "/messages");
+        break;
     case Role::router: // of the spool only its own state
         a.look.clear();
         if (!config.smtp_client.tls_authorities.empty()) a.read.push_back(config.smtp_client.tls_authorities);

@@ -23,8 +23,9 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         auto& metrics = add(Role::metrics);
         metrics.metrics_listeners = true;
         metrics.local_sockets = {"metrics"};
-        metrics.expects = {Role::smtpd,       Role::pickup, Role::categorizer, Role::router, Role::queue_manager,
-                           Role::smtp_client, Role::local,  Role::bounce,      Role::events, Role::http};
+        metrics.expects = {Role::smtpd,         Role::pickup,      Role::categorizer, Role::router,
+                           Role::queue_manager, Role::smtp_client, Role::local,       Role::bounce,
+                           Role::events,        Role::http,        Role::transfer};
         metrics.stop_phase = 3;
     }
 
@@ -42,10 +43,16 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         http.http_listeners = http.secrets = true;
     }
 
+    if (!config.nodes.empty()) {
+        auto& transfer = add(Role::transfer);
+        transfer.secrets = true;
+        transfer.stop_phase = 2;
+    }
+
     auto& queue = add(Role::queue_manager);
     queue.local_sockets = {"queue-manager", "control", "showq"};
-    queue.expects = {Role::smtpd,  Role::pickup,      Role::bounce, Role::categorizer,
-                     Role::router, Role::smtp_client, Role::local,  Role::http};
+    queue.expects = {Role::smtpd,       Role::pickup, Role::bounce, Role::categorizer, Role::router,
+                     Role::smtp_client, Role::local,  Role::http,   Role::transfer};
     queue.stop_phase = 1;
 
     auto& categorizer = add(Role::categorizer);

@@ -159,6 +159,18 @@ inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
 // most 20 of those skipped.
 inline constexpr std::string_view schedule = "schedule";
 inline constexpr std::string_view requeue = "requeue"; // categorize again; "policy" if another one is to hold
+// "to": a node ([node.<name>]): messages are moved there. What is in flight is stopped first, as by remove; "changed":
+// those that are recorded, durably, as being moved.
+inline constexpr std::string_view move = "move";
+// Of messages that are being moved: they stay here. "in_doubt" (false): also those that the other node may have.
+inline constexpr std::string_view move_back = "move-back";
+// "to": nodes; "filter" (all), "rate" (messages per second; 0: no limit), "reason". This node takes no mail from now
+// on, and its messages are moved there, until it is canceled; answers as drain-status.
+inline constexpr std::string_view drain = "drain";
+inline constexpr std::string_view drain_cancel = "drain-cancel"; // what is being moved is, nevertheless
+// One line: "draining", and if so "to": [{"node","moved","failed"}], "filter", "rate", "by", "reason", "since",
+// "finished" (nothing is left that could be moved), "under_way", "in_doubt", "left" (messages in the queue).
+inline constexpr std::string_view drain_status = "drain-status";
 // "entries": up to 1000 of {"recipient","sender","pool","lane","reason","reply","expires"} (one scope), "dry_run". One
 // line: "added", "replaced".
 inline constexpr std::string_view suppress = "suppress";

@@ -8,7 +8,7 @@
 namespace proto {
 
 // Raised with any change to any conversation: an upgrade restarts all daemons, so nothing older is spoken.
-inline constexpr std::uint32_t version = 5;
+inline constexpr std::uint32_t version = 6;
 
 enum class Role : std::uint8_t {
     master,
@@ -23,13 +23,15 @@ enum class Role : std::uint8_t {
     metrics,
     events,
     http,
-    last_ = http,
+    transfer,
+    last_ = transfer,
 };
 
 // "queue-manager", "smtp-client" …: the program's name.
 constexpr std::string_view name_of(Role role) {
-    constexpr std::string_view names[] = {"master",      "smtpd", "pickup", "categorizer", "router", "queue-manager",
-                                          "smtp-client", "local", "bounce", "metrics",     "events", "http"};
+    constexpr std::string_view names[] = {"master",        "smtpd",       "pickup",  "categorizer", "router",
+                                          "queue-manager", "smtp-client", "local",   "bounce",      "metrics",
+                                          "events",        "http",        "transfer"};
     return names[static_cast<std::size_t>(role)];
 }
 

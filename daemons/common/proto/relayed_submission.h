@@ -17,9 +17,11 @@ inline constexpr std::string_view conversation = "relayed-submission";
 struct Source {
     std::string submitter; // as in the envelope: "token:shop", "uid:1000"
     std::string client;    // its address; "" it came over the socket
+    bool node = false;     // it is another node: Import… Content… End follow, of a message that comes from there
     static void fields(auto& m, auto& f) {
         f("submitter", m.submitter);
         f("client", m.client);
+        f("node", m.node);
     }
 };
 
@@ -30,7 +32,8 @@ enum class Cause : std::uint8_t {
     key_busy,    // a message with this key is being submitted
     suppressed,  // all recipients are
     unavailable, // no mail is accepted now
-    last_ = unavailable,
+    in_doubt,    // pickup has gone: it may have been accepted
+    last_ = in_doubt,
 };
 
 struct Suppressed {
@@ -59,7 +62,7 @@ struct Outcome {
     }
 };
 
-using Message =
-    std::variant<Source, submit::Begin, submit::Recipients, submit::Requests, submit::Content, submit::End, Outcome>;
+using Message = std::variant<Source, submit::Begin, submit::Import, submit::Recipients, submit::Requests,
+                             submit::Content, submit::End, Outcome>;
 
 } // namespace proto::relayed_submission

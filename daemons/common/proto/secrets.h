@@ -105,6 +105,24 @@ struct Api {                              // the http process's
     bool operator==(const Api&) const = default;
 };
 
-using Message = std::variant<Server, Client, Hooks, Api>;
+struct NodeAccess {
+    std::string node; // [node.<name>]
+    std::string token;
+    std::string authorities; // PEM, that its certificate is verified with
+    static void fields(auto& m, auto& f) {
+        f("node", m.node);
+        f("token", m.token);
+        f("authorities", m.authorities);
+    }
+    bool operator==(const NodeAccess&) const = default;
+};
+
+struct Nodes { // the transfer process's
+    std::vector<NodeAccess> nodes;
+    static void fields(auto& m, auto& f) { f("nodes", m.nodes); }
+    bool operator==(const Nodes&) const = default;
+};
+
+using Message = std::variant<Server, Client, Hooks, Api, Nodes>;
 
 } // namespace proto::secrets

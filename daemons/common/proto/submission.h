@@ -78,7 +78,11 @@ struct WriterStatus {     // writer → queue-manager: whether it takes mail; ag
 
 struct Acceptance {       // queue-manager → writers that serve clients: whether mail may be taken, as far as it knows;
     std::string obstacle; // again on every new connection. Why not; "" it may
-    static void fields(auto& m, auto& f) { f("obstacle", m.obstacle); }
+    bool drained = false; // not for a moment: clients go to another node
+    static void fields(auto& m, auto& f) {
+        f("obstacle", m.obstacle);
+        f("drained", m.drained);
+    }
 };
 
 // Writers that serve clients → queue-manager: what happened before there was a message, for the journal; not repeated.

@@ -48,7 +48,7 @@ public:
                           },
                           [this](const std::string&) {
                               mark_unsent();
-                              if (on_acceptance_) on_acceptance_("");
+                              if (on_acceptance_) on_acceptance_({});
                               while (!tries_.empty()) tried(tries_.begin()->first, nullptr);
                           },
                           [this] {
@@ -104,7 +104,9 @@ public:
     }
     void cancel(std::uint64_t request) { tries_.erase(request); }
     // Told why the queue-manager lets no mail be taken; "" it does, or it is not connected.
-    void on_acceptance(std::function<void(const std::string& obstacle)> told) { on_acceptance_ = std::move(told); }
+    void on_acceptance(std::function<void(const proto::submission::Acceptance&)> told) {
+        on_acceptance_ = std::move(told);
+    }
     // Called whenever the last message was taken; for an orderly stop.
     void on_empty(std::function<void()> empty) { on_empty_ = std::move(empty); }
 
@@ -132,7 +134,7 @@ private:
             return;
         }
         if (const auto* acceptance = std::get_if<proto::submission::Acceptance>(&message)) {
-            if (on_acceptance_) on_acceptance_(acceptance->obstacle);
+            if (on_acceptance_) on_acceptance_(*acceptance);
             return;
         }
         const auto* taken = std::get_if<proto::submission::Taken>(&message);
@@ -172,7 +174,7 @@ private:
     std::string obstacle_;
     std::unordered_map<spool::QueueId, Entry> waiting_;
     std::function<void()> on_empty_;
-    std::function<void(const std::string&)> on_acceptance_;
+    std::function<void(const proto::submission::Acceptance&)> on_acceptance_;
     Loop& loop_;
     std::unordered_map<std::uint64_t, TryDone> tries_;
     std::uint64_t last_request_ = 0;

@@ -12,11 +12,11 @@ namespace submit = proto::submit;
 
 namespace {
 
-relayed::Outcome not_submitted(std::string text) {
+relayed::Outcome not_submitted(std::string text, relayed::Cause cause = relayed::Cause::unavailable) {
     relayed::Outcome outcome;
     outcome.status = EX_TEMPFAIL;
     outcome.text = std::move(text);
-    outcome.cause = relayed::Cause::unavailable;
+    outcome.cause = cause;
     return outcome;
 }
 
@@ -34,7 +34,8 @@ public:
                           [this](const std::string&) {
                               if (job_)
                                   finish(not_submitted("The connection to pickup was lost: the message may have been "
-                                                       "accepted. Try again with the same Idempotency-Key."));
+                                                       "accepted. Try again with the same Idempotency-Key.",
+                                                       relayed::Cause::in_doubt));
                           },
                       .on_drained = [this] { send_more(); }}) {}
     Connection(const Connection&) = delete;
@@ -47,10 +48,14 @@ public:
         ended_ = false;
         patience_.set(common::Loop::now().monotonic + patience);
         auto& message = job_->message;
+        bool fits = connector_.send(message.source) == ipc::SendResult::yes;
+        if (!message.envelope.empty()) {
+            if (!fits || !send_envelope(message.envelope)) return connector_.fail("a message that cannot be passed on");
+            return send_more();
+        }
         submit::Begin begin;
         begin.sender = message.sender;
         begin.recipients = next_recipients();
-        bool fits = connector_.send(message.source) == ipc::SendResult::yes;
         fits = fits && connector_.send(begin) == ipc::SendResult::yes;
         if (fits && !message.requests.empty())
             fits = connector_.send(submit::Requests{message.requests}) == ipc::SendResult::yes;
@@ -69,6 +74,16 @@ private:
             out.push_back({.list = all[recipient_], .orcpt = {}, .notify = 0});
         }
         return out;
+    }
+    bool send_envelope(std::string_view envelope) {
+        while (!envelope.empty()) {
+            submit::Import import;
+            import.piece = envelope.substr(0, submit::largest_content);
+            envelope.remove_prefix(import.piece.size());
+            import.more = !envelope.empty();
+            if (connector_.send(import) != ipc::SendResult::yes) return false;
+        }
+        return true;
     }
     void send_more() {
         if (!job_ || ended_) return;

@@ -17,6 +17,7 @@ struct NewMessage {
     std::vector<std::string> recipients; // addresses that are valid
     std::string requests;                // header fields for this system, with line ends
     std::string content;
+    std::string envelope = {}; // of another node's message, as the spool encodes it, in place of the three before
 };
 
 class SubmissionClient {

@@ -23,12 +23,13 @@ struct Services {
     JournalReader& journal;
     Later& later;
     EventFeed& feed;
-    std::uint64_t message_size = 0; // submit.message_size
-    std::uint32_t recipients = 0;   // submit.recipients
-    std::uint32_t followers = 0;    // http.followers
-    bool content = false;           // http.content
-    bool stopping = false;          // nothing may take long from now on
-    bool has_metrics = false;       // there is a metrics process
+    std::uint64_t message_size = 0;  // submit.message_size
+    std::uint64_t transfer_size = 0; // of a message of another node, with its envelope
+    std::uint32_t recipients = 0;    // submit.recipients
+    std::uint32_t followers = 0;     // http.followers
+    bool content = false;            // http.content
+    bool stopping = false;           // nothing may take long from now on
+    bool has_metrics = false;        // there is a metrics process
 };
 
 } // namespace http

@@ -6,7 +6,8 @@
 namespace http {
 
 inline constexpr std::string_view rfc822_type = "message/rfc822", json_type = "application/json",
-                                  lines_type = "application/x-ndjson", event_stream_type = "text/event-stream";
+                                  lines_type = "application/x-ndjson", event_stream_type = "text/event-stream",
+                                  transfer_type = "application/vnd.postrider.message";
 
 // Without its parameters, in lower case.
 std::string media_type(std::string_view field);

@@ -374,6 +374,7 @@ json schemas() {
     json out;
     put(out, schema::problem, problem());
     put(out, schema::submission, submission());
+    put(out, schema::transfer_result, object({{"id", text()}, {"duplicate", flag()}}));
     put(out, schema::submission_result,
         object({{"id", text()},
                 {"message_id", text()},

@@ -196,6 +196,7 @@ Problem problem_of(const Outcome& outcome) {
     case Cause::key_reused: return {422, "key-reused", outcome.text};
     case Cause::key_busy: return {409, "key-busy", outcome.text, 1};
     case Cause::suppressed: return {422, "no-recipients", "No recipient can be accepted; \"recipients\" says why."};
+    case Cause::in_doubt:
     case Cause::unavailable: return {503, "unavailable", outcome.text, 5};
     case Cause::other: break;
     }

@@ -63,6 +63,30 @@ Result<proto::secrets::Hooks> hook_secrets_of(const config::Config& config, uid_
     return out;
 }
 
+// A line with the secret of a token.
+Result<std::string> token_in(const std::string& file, uid_t user) {
+    auto text = TRY(common::read_private_file(file, user));
+    text.resize(std::min(text.find_last_not_of(" \t\r\n") + 1, text.size()));
+    const bool one_word = std::ranges::all_of(text, [](unsigned char c) { return c > ' ' && c < 0x7f; });
+    if (text.empty() || !one_word)
+        return std::unexpected(Error{0, file + ": expected a token, such as \"postrider token add\" prints"});
+    return text;
+}
+
+Result<proto::secrets::Nodes> node_access_of(const config::Config& config, uid_t user) {
+    proto::secrets::Nodes out;
+    for (const auto& node : config.nodes) {
+        proto::secrets::NodeAccess access{
+            .node = node.name, .token = TRY(token_in(node.token_file, user)), .authorities = {}};
+        const auto& file = node.ca_file.empty() ? config.smtp_client.tls_authorities : node.ca_file;
+        const bool encrypted = !node.url.starts_with("http:");
+        if (encrypted && !file.empty()) access.authorities = TRY(common::read_file(file));
+        if (encrypted && !node.ca_file.empty()) TRY(tls::check_authorities(access.authorities, file));
+        out.nodes.push_back(std::move(access));
+    }
+    return out;
+}
+
 // What certificates say of themselves: each of ours with those that vouch for it, and the authorities of clients.
 std::vector<proto::secrets::ShownCertificate> shown_of(const config::Tls& tls, const proto::secrets::Server& server,
                                                        const proto::secrets::Api& api) {
@@ -106,6 +130,10 @@ std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
     for (const auto& rule : config.signing)
         for (const auto& key : rule.keys) look(key.file);
     for (const auto& hook : config.hooks) look(hook.secret_file);
+    for (const auto& node : config.nodes) {
+        look(node.token_file);
+        look(node.ca_file);
+    }
     return stamps;
 }
 
@@ -135,12 +163,14 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     }
     client.signing_keys = TRY(signing_keys_of(config, user_));
     auto hooks = TRY(hook_secrets_of(config, user_));
+    auto nodes = TRY(node_access_of(config, user_));
     auto api = TRY(api_secrets_of(config.http));
     fresh.ticket_keys = std::move(server_.ticket_keys);
     fresh.pepper = std::move(server_.pepper);
     server_ = std::move(fresh);
     client_ = std::move(client);
     hooks_ = std::move(hooks);
+    nodes_ = std::move(nodes);
     api_ = std::move(api);
     api_.shown = shown_of(config.tls, server_, api_);
     seen_ = std::move(seen);
@@ -199,6 +229,7 @@ Result<std::vector<proto::Role>> KeyRing::seal() {
     TRY(seal(proto::Role::smtp_client, client_));
     TRY(seal(proto::Role::events, hooks_));
     TRY(seal(proto::Role::http, api_));
+    TRY(seal(proto::Role::transfer, nodes_));
     return changed;
 }
 

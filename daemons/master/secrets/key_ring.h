@@ -57,6 +57,7 @@ private:
     proto::secrets::Client client_;
     proto::secrets::Hooks hooks_;
     proto::secrets::Api api_;
+    proto::secrets::Nodes nodes_;
     std::vector<Stamp> seen_;
     std::string problem_;
     std::vector<std::string> renewed_;

@@ -231,6 +231,19 @@ int message_priority(const Arguments& a) {
     return change_messages(a, std::span(a.words).subspan(1), std::move(request), "moved to the lane " + a.words[0]);
 }
 
+int message_move(const Arguments& a) {
+    const auto to = a.option("--to");
+    if (to.has_value() == a.has("--cancel")) return fail(usage, "expected either --to NODE or --cancel");
+    if (to) {
+        auto request = request_with_reason(op::move, a);
+        request["to"] = *to;
+        return change_messages(a, a.words, std::move(request), "being moved to " + *to);
+    }
+    auto request = request_with_reason(op::move_back, a);
+    if (a.has("--in-doubt")) request["in_doubt"] = true;
+    return change_messages(a, a.words, std::move(request), "kept here");
+}
+
 int message_schedule(const Arguments& a) {
     const auto now = std::chrono::floor<smtp::Duration>(std::chrono::system_clock::now());
     const auto at = a.words[0] == "now" ? now : config::parse_time(a.words[0], now);

@@ -13,6 +13,7 @@ int message_retry(const Arguments&);
 int message_reroute(const Arguments&);
 int message_expire(const Arguments&);
 int message_priority(const Arguments&);
+int message_move(const Arguments&);
 int message_schedule(const Arguments&);
 int pause(const Arguments&);
 int resume(const Arguments&);

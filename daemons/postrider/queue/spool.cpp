@@ -40,6 +40,9 @@ spool::Result<> write_all(int fd, std::string_view bytes) {
     return {};
 }
 
+// Stands for the node that a message in a file comes from.
+constexpr char exported_file[] = "spool export";
+
 // Where a file lies, as a disk and a name on it.
 struct FileLocation {
     std::unique_ptr<spool::RealDisk> disk;
@@ -137,23 +140,25 @@ int spool_import(const Arguments& arguments) {
         print_error(fmt::format("{}: {}", from, spool::text_of(reader.error())));
         return data_error;
     }
-    const auto envelope = spool::remaining_envelope(reader->state());
-    if (envelope.recipients.empty()) {
+    const auto left = spool::remaining_envelope(reader->state()).recipients.size();
+    if (left == 0) {
         print_error(fmt::format("{}: delivery is complete: every recipient is accounted for", from));
         return data_error;
     }
+    // Under the name of this export: a file that is imported twice makes one message.
+    auto envelope = spool::transfer_envelope(reader->state(), exported_file, reader->queue_id(),
+                                             reader->state().transfer.generation);
+    if (arguments.has("--again")) envelope.transferred->node.clear();
     const auto answer = submit_copy(config->spool, config->mta, *reader, envelope, from, "nothing was imported");
     if (!answer) return answer.error();
     if (arguments.json)
-        print_json({{"version", 1},
-                    {"old_id", reader->queue_id().text()},
-                    {"id", answer->queue_id},
-                    {"recipients", envelope.recipients.size()}});
+        print_json(
+            {{"version", 1}, {"old_id", reader->queue_id().text()}, {"id", answer->queue_id}, {"recipients", left}});
     else if (!answer->text.empty())
         fmt::print("{}: {}\n", reader->queue_id().text(), answer->text);
     else
-        fmt::print("{} is queued as {} for {} recipient{}\n", reader->queue_id().text(), answer->queue_id,
-                   envelope.recipients.size(), envelope.recipients.size() == 1 ? "" : "s");
+        fmt::print("{} is queued as {} for {} recipient{}\n", reader->queue_id().text(), answer->queue_id, left,
+                   left == 1 ? "" : "s");
     return ok;
 }
 

@@ -11,6 +11,7 @@
 #include "daemons/postrider/history/history_command.h"
 #include "daemons/postrider/history/journal_commands.h"
 #include "daemons/postrider/hooks/hook_commands.h"
+#include "daemons/postrider/queue/drain.h"
 #include "daemons/postrider/queue/erase.h"
 #include "daemons/postrider/queue/list_commands.h"
 #include "daemons/postrider/queue/modify_commands.h"
@@ -65,6 +66,18 @@ constexpr Option expire_options[] = {{"--reason", "TEXT", "reason, recorded and 
 constexpr Option requeue_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
                                       {"--dry-run", "", "print how many would be affected and change nothing"},
                                       {"--policy", "NAME", "retry policy from now on"}};
+constexpr Option move_options[] = {{"--to", "NODE", "node to move them to: the name of a section [node.<name>]"},
+                                   {"--cancel", "", "instead: keep messages here that are being moved"},
+                                   {"--in-doubt", "", "also those that may be on the other node already"},
+                                   {"--reason", "TEXT", "reason, recorded and shown with your name"},
+                                   {"--dry-run", "", "print how many would be affected and change nothing"}};
+constexpr Option drain_options[] = {
+    {"--to", "NODE,NODE", "nodes to move the messages to, in turns"},
+    {"--rate", "N/s", "maximum number of messages to move per second (default: unlimited)"},
+    {"--reason", "TEXT", "reason, recorded and shown with your name"},
+    {"--wait", "", "print the progress until nothing is left to move"},
+    {"--cancel", "", "instead: end the drain and accept mail again"}};
+constexpr Option spool_import_options[] = {{"--again", "", "although this export was imported before"}};
 constexpr Option pause_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"}};
 
 constexpr Option suppress_options[] = {
@@ -189,8 +202,12 @@ constexpr Command table[] = {
      "send to another next hop, or back to the configured one", message_reroute},
     {"message priority", "high|normal|bulk ID...|WORD...|-", 2, unlimited, modify_options,
      "move messages to another lane", message_priority},
+    {"message move", message_selection, 1, unlimited, move_options,
+     "move messages to another node, with their state, each exactly once", message_move},
     {"message schedule", "TIME|now ID...|WORD...|-", 2, unlimited, modify_options,
      "send waiting messages at another time, or after a span such as 2h", message_schedule},
+    {"drain", "[WORD...]", 0, unlimited, drain_options,
+     "accept no mail and move all messages to other nodes; without --to, show the progress", drain},
     {"pause", pause_scope, 1, 2, pause_options, "stop delivery until resumed; survives a restart", pause},
     {"resume", pause_scope, 1, 2, pause_options, "end a pause", resume},
     {"force", pause_scope, 1, 2, pause_options, "retry immediately, ignoring the retry schedule", force},
@@ -240,7 +257,8 @@ constexpr Command table[] = {
      suppress_check},
     {"spool check", "", 0, 0, {}, "verify all checksums in the spool and list damaged files", spool_check},
     {"spool export", "ID FILE|-", 2, 2, {}, "export a message to a file", spool_export},
-    {"spool import", "FILE", 1, 1, {}, "queue an exported message under a new queue id", spool_import},
+    {"spool import", "FILE", 1, 1, spool_import_options, "queue an exported message under a new queue id",
+     spool_import},
     {"passwd", "USER", 1, 1, passwd_options, "set the password of a user who may authenticate", passwd},
     {"activate", "", 0, 0, activate_options, "link sendmail, mailq and others to Postrider's commands", activate},
     {"deactivate", "", 0, 0, activate_options, "remove these links", deactivate},

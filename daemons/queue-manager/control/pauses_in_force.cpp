@@ -22,6 +22,16 @@ std::string PausesInForce::covering(Scope scope, const std::string& name, const 
     return "";
 }
 
+void PausesInForce::set_reasons(decide::queue::MessageInfo& info) const {
+    set_pause_reasons(info, all_);
+    const auto moved = transfers_ ? transfers_(info.id) : "";
+    if (moved.empty()) return;
+    for (auto& delivery : info.deliveries) {
+        delivery.reason = {};
+        delivery.reason.text = moved;
+    }
+}
+
 std::vector<std::string> PausesInForce::obstacles(const proto::route::Routed& route,
                                                   const decide::queue::Engine& engine) const {
     std::vector<std::string> out;

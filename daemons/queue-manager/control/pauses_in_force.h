@@ -5,6 +5,7 @@
 #include "daemons/decide/queue/engine.h"
 #include "daemons/queue-manager/control/pause_text.h"
 #include "daemons/queue-manager/control/pauses.h"
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,12 +27,15 @@ public:
     std::string covering(decide::queue::Scope scope, const std::string& name,
                          const decide::queue::Engine& engine) const;
     // Sets the pause as the reason of deliveries that it stops, and their time as that of scheduled ones.
-    void set_reasons(decide::queue::MessageInfo& info) const { set_pause_reasons(info, all_); }
+    // What `transfers` says of a message that is being moved to another node comes first.
+    void set_reasons(decide::queue::MessageInfo& info) const;
+    void name_transfers(std::function<std::string(spool::QueueId)> transfers) { transfers_ = std::move(transfers); }
     // Why mail on this route would wait: pauses, or a link or queue with problems.
     std::vector<std::string> obstacles(const proto::route::Routed& route, const decide::queue::Engine& engine) const;
 
 private:
     Pauses all_;
+    std::function<std::string(spool::QueueId)> transfers_;
 };
 
 } // namespace queue_manager

@@ -57,7 +57,7 @@ AcceptedMessage::AcceptedMessage(spool::QueueId id, spool::Location location, st
     event_.recipients = static_cast<std::uint32_t>(state.recipients.size());
     event_.delay_notice_sent = state.delay_notice_sent;
     event_.trace = envelope.trace;
-    event_.held = state.held; // by its filter's verdict at first
+    event_.held = state.held || state.transfer.under_way; // by its filter's verdict at first
 
     std::optional<decide::DsnRequests> wishes; // rarely needed: what is new is open
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {

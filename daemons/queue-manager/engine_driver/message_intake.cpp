@@ -51,6 +51,7 @@ void MessageIntake::accept(spool::QueueId id, spool::Location location, std::uin
     // Each submission is reported once; while the spool is read, the scan may find it before.
     if (origin == decide::queue::Origin::submitted || (fresh && !deps_.scanner.loading()))
         rate_.count(common::Loop::now().monotonic);
+    if (state.transfer.under_way) deps_.being_moved(id, state.transfer);
     deps_.known_now(id);
 }
 

@@ -33,8 +33,9 @@ public:
         IdempotencyKeys& keys;
         MessageEvents& events;
         ProblemList& problems;
-        std::function<bool()> keeps_failed;            // finished messages that failed for a recipient (failed/)
-        std::function<void()> written;                 // the store must be flushed at the end of the turn
+        std::function<bool()> keeps_failed; // finished messages that failed for a recipient (failed/)
+        std::function<void()> written;      // the store must be flushed at the end of the turn
+        std::function<void(spool::QueueId, const spool::Transferring&)> being_moved; // it was found so
         std::function<void(spool::QueueId)> known_now; // the engine knows that message from now on
     };
     explicit MessageIntake(Dependencies dependencies);

@@ -99,6 +99,24 @@ std::string_view author_of(const smtp::RemoteReply& reply) {
     return "local";
 }
 
+void append_counts(JsonObject& event, const OutcomeCounts& ends) {
+    event.object("counts", [&](JsonObject& counts) {
+        for (std::size_t n = 0; n < ends.size(); ++n) counts.number(name_of(static_cast<RecipientEnd>(n)), ends[n]);
+    });
+}
+
+// What it was when another node sent it: that node's journal has the ends that its recipients had come to. Nothing: it
+// was accepted here.
+std::optional<spool::MessageState> state_brought(const spool::MessageState& state) {
+    if (!state.envelope.transferred) return {};
+    return spool::MessageState(state.envelope);
+}
+
+bool ended_elsewhere(const std::optional<spool::MessageState>& brought, std::uint32_t number) {
+    return brought && number < brought->recipients.size() &&
+           brought->recipients[number].status != spool::Status::pending;
+}
+
 } // namespace
 
 template <class Fill> void MessageEvents::add(EventType type, QueueId id, Fill&& fill) {
@@ -119,6 +137,7 @@ void MessageEvents::with_file(QueueId id, spool::Location location, Read then) {
 // ---- acceptance ----
 
 void MessageEvents::accepted(QueueId id, const spool::MessageState& state, std::uint64_t size) {
+    if (state.envelope.transferred && journal_.enabled()) ends_.restore(id, state);
     accepted(id, state, size, false);
 }
 
@@ -127,6 +146,15 @@ void MessageEvents::accepted(QueueId id, const spool::MessageState& state, std::
         event.flag("again", again);
         spool::journal::append_facts(event, state.envelope);
         spool::journal::append_acceptance(event, state.envelope, size);
+    });
+    if (!state.envelope.transferred) return;
+    add(EventType::message_transferred_in, id, [&](JsonObject& event) {
+        spool::journal::append_facts(event, state.envelope);
+        event.object("transfer", [&](JsonObject& its) {
+            its.text("node", state.envelope.transferred->node);
+            its.word("id", state.envelope.transferred->id.text());
+        });
+        append_counts(event, counts_of(spool::MessageState(state.envelope)));
     });
 }
 
@@ -144,11 +172,13 @@ void MessageEvents::record_what_was_lost(QueueId id, spool::Location location, c
     const bool recent = location == spool::Location::incoming || tail.covers(spool::time_of(id));
     const bool again = recent && !tail.accepted.contains(id);
     if (again) accepted(id, state, size, true);
+    const auto brought = state_brought(state);
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         const auto end = OutcomeCounters::end_of(recipient);
         const bool covered = again || (end && tail.covers(time_of_end(id, state, recipient)));
-        if (end && covered && !journal_.has_end(id, recipient.address)) ended_again(id, state, number, *end);
+        if (end && covered && !ended_elsewhere(brought, number) && !journal_.has_end(id, recipient.address))
+            ended_again(id, state, number, *end);
     }
 }
 
@@ -375,9 +405,7 @@ MessageEvents::Result MessageEvents::finish(QueueId id, const MessageFacts& abou
     if (journal_.tail().finished.contains(id)) return result; // before a crash, and before its file was removed
     add(EventType::message_finished, id, [&](JsonObject& event) {
         append(event, about);
-        event.object("counts", [&](JsonObject& counts) {
-            for (std::size_t n = 0; n < ends.size(); ++n) counts.number(name_of(static_cast<RecipientEnd>(n)), ends[n]);
-        });
+        append_counts(event, ends);
         event.seconds("total", common::Loop::now().wall - spool::time_of(id));
         append_waited(event, waited);
     });
@@ -388,6 +416,21 @@ void MessageEvents::removed(QueueId id, const MessageFacts& about, std::string_v
     ends_.take(id);
     expiring_.erase(id);
     changed(EventType::message_removed, id, about, who, why);
+}
+
+void MessageEvents::transferred_out(QueueId id, const MessageFacts& about, const spool::Transferring& how,
+                                    std::string_view its_id) {
+    ends_.take(id);
+    expiring_.erase(id);
+    add(EventType::message_transferred_out, id, [&](JsonObject& event) {
+        append(event, about);
+        event.object("transfer", [&](JsonObject& its) {
+            its.text("node", how.node);
+            its.word("id", its_id);
+        });
+        event.text("who", how.who);
+        event.text("why", how.why, spool::journal::longest_text);
+    });
 }
 
 void MessageEvents::changed(EventType type, QueueId id, const MessageFacts& about, std::string_view who,

@@ -79,6 +79,9 @@ public:
     // By an operator, or because it is damaged. It does not come to a message.finished.
     void removed(spool::QueueId id, const spool::journal::MessageFacts& about, std::string_view who,
                  std::string_view why);
+    // It is another node's now, where it has that id. It does not come to a message.finished.
+    void transferred_out(spool::QueueId id, const spool::journal::MessageFacts& about, const spool::Transferring& how,
+                         std::string_view its_id);
     // Another change by an operator. `what`: the new value, under `name`.
     void changed(spool::journal::EventType type, spool::QueueId id, const spool::journal::MessageFacts& about,
                  std::string_view who, std::string_view why, std::string_view name = {}, std::string_view what = {});

@@ -17,6 +17,13 @@ std::optional<RecipientEnd> OutcomeCounters::end_of(const spool::RecipientState&
     return {};
 }
 
+OutcomeCounts counts_of(const spool::MessageState& state) {
+    OutcomeCounts out{};
+    for (const auto& recipient : state.recipients)
+        if (const auto end = OutcomeCounters::end_of(recipient)) ++out[static_cast<std::size_t>(*end)];
+    return out;
+}
+
 void OutcomeCounters::restore(spool::QueueId id, const spool::MessageState& state) {
     counts_.erase(id);
     for (const auto& recipient : state.recipients)

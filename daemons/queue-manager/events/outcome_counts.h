@@ -30,6 +30,9 @@ constexpr std::string_view name_of(RecipientEnd end) {
 
 using OutcomeCounts = std::array<std::uint32_t, static_cast<std::size_t>(RecipientEnd::last_) + 1>;
 
+// Of a message's recipients, as its file has them.
+OutcomeCounts counts_of(const spool::MessageState& state);
+
 class OutcomeCounters {
 public:
     void add(spool::QueueId id, RecipientEnd end, std::uint32_t count = 1) {

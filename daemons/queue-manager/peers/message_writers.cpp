@@ -34,19 +34,24 @@ void MessageWriters::attach(ipc::Peer peer, std::unique_ptr<Channel> channel) {
             if (writers_[slot].serial == serial) detach(slot);
         },
     });
-    if (!refusal_.empty()) send_acceptance(writer);
+    if (!refusals_.empty()) send_acceptance(writer);
     deps_.scanner.load_writer(slot);
 }
 
-void MessageWriters::refuse_mail(const std::string& why) {
-    if (refusal_ == why) return;
-    refusal_ = why;
+void MessageWriters::refuse_mail(Refusal reason, const std::string& why) {
+    const auto known = refusals_.find(reason);
+    if ((known == refusals_.end() ? "" : known->second) == why) return;
+    if (why.empty())
+        refusals_.erase(reason);
+    else
+        refusals_[reason] = why;
     for (auto& [slot, writer] : writers_) send_acceptance(writer);
 }
 
 void MessageWriters::send_acceptance(Writer& writer) {
     if (writer.channel && writer.role != proto::Role::bounce)
-        static_cast<void>(writer.channel->send(proto::submission::Acceptance{refusal_}));
+        static_cast<void>(writer.channel->send(proto::submission::Acceptance{
+            refusals_.empty() ? std::string() : refusals_.begin()->second, refusals_.contains(Refusal::drain)}));
 }
 
 void MessageWriters::detach(std::uint8_t slot) {

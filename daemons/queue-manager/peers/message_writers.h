@@ -39,7 +39,9 @@ public:
     // Why one of them takes no mail; "" all do.
     std::string obstacle() const;
     // Those that serve clients are to take no mail, and why; "" they are. Reports are always taken.
-    void refuse_mail(const std::string& why);
+    // Each reason stands by itself.
+    enum class Refusal : std::uint8_t { journal, drain };
+    void refuse_mail(Refusal reason, const std::string& why);
     // The daemon stops: what a writer leaves behind is found at the next start.
     void stop() { stopping_ = true; }
 
@@ -66,7 +68,7 @@ private:
     std::uint64_t last_ = 0;
     common::TurnHook turn_;
     bool stopping_ = false;
-    std::string refusal_; // of refuse_mail()
+    std::map<Refusal, std::string> refusals_; // of refuse_mail(), those in force
 };
 
 } // namespace queue_manager

@@ -39,6 +39,7 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
                   .pauses = deps.pauses,
                   .resting = deps.resting,
                   .recent = deps.recent,
+                  .transfers = deps.transfers,
                   .route_query = deps.route_query,
                   .status = deps.status},
                  replies_),
@@ -56,7 +57,8 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
                 .intake = deps.intake,
                 .stops = deps.stops,
                 .selection = selection_,
-                .events = deps.events},
+                .events = deps.events,
+                .transfers = deps.transfers},
                replies_),
       pauses_({.log = deps.log,
                .config = deps.config,
@@ -74,7 +76,20 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
                replies_),
       suppressions_({.log = deps.log, .config = deps.config, .pool = deps.pool, .suppressions = deps.suppressions},
                     replies_),
-      erasures_(deps.log, deps.pool, deps.journal, replies_), probes_(deps.probes, replies_) {}
+      erasures_(deps.log, deps.pool, deps.journal, replies_), probes_(deps.probes, replies_),
+      drain_({.loop = deps.loop,
+              .log = deps.log,
+              .is_node = deps.is_node,
+              .driver = deps.driver,
+              .pool = deps.pool,
+              .files = deps.files,
+              .intake = deps.intake,
+              .selection = selection_,
+              .transfers = deps.transfers,
+              .problems = deps.problems,
+              .refuse_mail = deps.refuse_mail,
+              .loading = [status = deps.status] { return status().loading; }},
+             replies_) {}
 
 void Control::handle(const Request& request, const nlohmann::json& body) {
     const std::string operation = text_field(body, "op");
@@ -110,6 +125,8 @@ bool Control::look(const Request& request, const nlohmann::json& body, std::stri
         suppressions_.check(request, body);
     else if (operation == op::reload_effects)
         inspector_.send_reload_effects(request, body);
+    else if (operation == op::drain_status)
+        drain_.show(request);
     else if (operation == op::attempt)
         probes_.attempt(request, body);
     else
@@ -118,7 +135,11 @@ bool Control::look(const Request& request, const nlohmann::json& body, std::stri
 }
 
 bool Control::change(const Request& request, const nlohmann::json& body, std::string_view operation) {
-    if (operation == op::flush)
+    if (operation == op::drain)
+        drain_.begin(request, body);
+    else if (operation == op::drain_cancel)
+        drain_.cancel(request);
+    else if (operation == op::flush)
         pauses_.force_everything(request);
     else if (operation == op::pause)
         pauses_.change(request, body, PauseRequests::Operation::pause);
@@ -140,7 +161,8 @@ bool Control::change(const Request& request, const nlohmann::json& body, std::st
         pauses_.force(request, body);
     else if (operation == op::force || operation == op::hold || operation == op::release || operation == op::remove ||
              operation == op::expire || operation == op::reroute || operation == op::reprioritise ||
-             operation == op::requeue || operation == op::schedule)
+             operation == op::requeue || operation == op::schedule || operation == op::move ||
+             operation == op::move_back)
         changes_.change(request, body, std::string(operation));
     else
         return false;

@@ -5,6 +5,7 @@
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/common/ipc/json_relay.h"
 #include "daemons/queue-manager/requests/content_requests.h"
+#include "daemons/queue-manager/requests/drain_requests.h"
 #include "daemons/queue-manager/requests/erasure_requests.h"
 #include "daemons/queue-manager/requests/message_changes.h"
 #include "daemons/queue-manager/requests/message_lister.h"
@@ -39,7 +40,11 @@ public:
         RouteQuery& route_query;
         DeliveryProbes& probes;
         const decide::SourceBackoff& resting; // source addresses
+        Transfers& transfers;
         RecentChanges& recent;
+        ProblemList& problems;
+        std::function<bool(const std::string&)> is_node;     // [node.<name>]
+        std::function<void(const std::string&)> refuse_mail; // because of a drain, and why; "" it is taken
         std::function<QueueStatus()> status;
         std::function<bool()> http_content; // http.content
     };
@@ -68,6 +73,7 @@ private:
     SuppressionRequests suppressions_;
     ErasureRequests erasures_;
     ProbeRequests probes_;
+    DrainRequests drain_;
 };
 
 } // namespace queue_manager

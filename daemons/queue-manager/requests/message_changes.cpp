@@ -25,7 +25,8 @@ using decide::queue::Waiting;
 namespace {
 
 constexpr std::size_t most_named = 20; // of those skipped
-constexpr std::string_view being_delivered = "is being delivered now";
+constexpr std::string_view being_delivered = "is being delivered now", being_moved = "is being moved to another node",
+                           waits_for_report = "waits for a report to its sender";
 
 } // namespace
 
@@ -41,6 +42,7 @@ struct MessageChanges::Change {
     smtp::WallTime at{};                              // schedule: to this time; in the past: now
     bool dry_run = false;
     bool permanently = false; // remove: it cannot be restored
+    bool in_doubt = false;    // move_back: also what the other node may have
     std::uint64_t matched = 0, changed = 0, skipped = 0;
     std::uint64_t in_flight = 0;  // of those skipped: not removed, because they are being delivered
     std::uint64_t kept = 0;       // of those changed: to be tried when a pause ends
@@ -85,6 +87,10 @@ bool waits(const decide::queue::MessageInfo& info) {
     return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting != Waiting::report; });
 }
 
+bool awaits_report(const decide::queue::MessageInfo& info) {
+    return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::report; });
+}
+
 // Why it cannot be sent at that time; "": it can.
 std::string deadline_before(smtp::WallTime at, const std::optional<spool::MessageState>& state) {
     if (!state) return "";
@@ -99,7 +105,7 @@ std::string deadline_before(smtp::WallTime at, const std::optional<spool::Messag
 // The change as records of the message's file. `open`: its recipients that are left. `expiry`: of a scheduled message
 // from now on; {}: as before.
 std::vector<spool::Property> records_of(const auto& change, const std::vector<std::uint32_t>& open, bool held,
-                                        smtp::WallTime expiry) {
+                                        smtp::WallTime expiry, const spool::Transferring& transfer) {
     const auto now = common::Loop::now().wall;
     std::vector<spool::Property> out;
     if (change.op == op::hold || change.op == op::release) {
@@ -130,6 +136,8 @@ std::vector<spool::Property> records_of(const auto& change, const std::vector<st
     } else if (change.op == op::force) { // else it would wait for its time again after a restart
         spool::Rescheduled now_free{.free_from = now};
         out.emplace_back(std::move(now_free));
+    } else if (change.op == op::move) {
+        out.emplace_back(transfer);
     } else if (change.op == op::schedule) {
         spool::Rescheduled moved{.free_from = std::max(change.at, now)};
         out.emplace_back(std::move(moved));
@@ -152,6 +160,7 @@ void MessageChanges::change(const Request& request, const nlohmann::json& body, 
     change->to = text_field(body, "to");
     change->dry_run = body.value("dry_run", false);
     change->permanently = body.value("permanently", false);
+    change->in_doubt = body.value("in_doubt", false);
     if (const auto wrong = error_in(*change, body); !wrong.empty())
         return replies_.refuse(request, wrong, code::bad_request);
     change->after = std::chrono::seconds(after);
@@ -179,6 +188,9 @@ std::string MessageChanges::error_in(const Change& change, const nlohmann::json&
     const auto latest = std::chrono::ceil<std::chrono::seconds>(common::Loop::now().wall + common::longest_schedule);
     if (at < 0 || at > latest.time_since_epoch().count())
         return fmt::format("\"at\": {} is not a time, at most 90 days ahead", at);
+    if (change.op == op::move &&
+        std::ranges::find(deps_.config->nodes, change.to, &config::Node::name) == deps_.config->nodes.end())
+        return fmt::format("there is no node \"{}\": expected the name of a section [node.<name>]", change.to);
     if (change.op == op::reroute && !change.to.empty()) return next_hop_error(change.to, *deps_.config);
     return "";
 }
@@ -193,12 +205,16 @@ void MessageChanges::take(const Shared& change, const Walk& walk, std::vector<Se
             if (change->op == op::schedule && each.info.active) ++change->in_flight;
         } else if (change->dry_run) {
             ++change->changed;
+        } else if (change->op == op::move_back) {
+            ++change->open;
+            move_back(change, walk, id);
         } else if (change->op == op::force && !is_scheduled(each.info)) {
             execute(*change, {.id = id});
         } else if (change->op == op::schedule) {
             ++change->open;
             hold_and_write(change, walk, each);
-        } else if (change->op == op::remove && (each.info.active || !each.info.held)) { // it may begin meanwhile
+        } else if ((change->op == op::remove || change->op == op::move) &&
+                   (each.info.active || !each.info.held)) { // it may begin meanwhile
             ++change->open;
             using Before = DeliveryStops::Before;
             const auto before = each.info.held ? Before::held : Before::free;
@@ -217,6 +233,10 @@ std::string MessageChanges::why_not(const Change& change, const SelectedMessage&
     const auto& info = selected.info;
     if (deps_.intake.with_earlier_agent(info.id))
         return "is still being delivered by an agent from before the queue-manager's restart";
+    const bool moves = deps_.transfers.moves(info.id);
+    if (change.op == op::move_back) return moves ? "" : "is not being moved to another node";
+    if (moves) return std::string(being_moved);
+    if (change.op == op::move) return std::string(awaits_report(info) ? waits_for_report : "");
     if (change.op == op::hold) return info.held ? "is already held" : "";
     if (change.op == op::release) return info.held ? "" : "is not held";
     if (change.op == op::force) return info.held ? "is held: release it first" : "";
@@ -246,6 +266,17 @@ void MessageChanges::skip(Change& change, spool::QueueId id, std::string_view wh
     if (change.why_not.size() < most_named) change.why_not.push_back({id, std::string(why)});
 }
 
+void MessageChanges::move_back(const Shared& change, const Walk& walk, spool::QueueId id) {
+    const auto doubt = change->in_doubt ? Transfers::Doubt::ignored : Transfers::Doubt::respected;
+    deps_.transfers.cancel(id, doubt, [this, change, walk, id](const std::string& why) {
+        if (why.empty())
+            ++change->changed;
+        else
+            skip(*change, id, why);
+        through(change, walk);
+    });
+}
+
 // Its time may come while it is written.
 void MessageChanges::hold_and_write(const Shared& change, const Walk& walk, const SelectedMessage& selected) {
     const auto id = selected.info.id;
@@ -262,6 +293,7 @@ void MessageChanges::hold_and_write(const Shared& change, const Walk& walk, cons
 }
 
 void MessageChanges::go_on(spool::QueueId id) {
+    if (deps_.transfers.moves(id)) return;
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
 }
 
@@ -269,7 +301,16 @@ void MessageChanges::go_on(spool::QueueId id) {
 void MessageChanges::stopped(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                              bool stopped_all) {
     const auto id = selected.info.id;
+    if (change->op == op::move && deps_.transfers.changes(id)) // which may end it, or release it
+        return deps_.transfers.when_unchanged(
+            id, [this, change, walk, selected, stopped_all] { stopped(change, walk, selected, stopped_all); });
     auto info = deps_.driver.engine().message(id, common::Loop::now());
+    // The attempt that has just ended may have failed.
+    if (change->op == op::move && stopped_all && info && (awaits_report(*info) || info->active)) {
+        skip(*change, id, info->active ? being_delivered : waits_for_report);
+        if (!selected.info.held) go_on(id);
+        return through(change, walk);
+    }
     if (stopped_all && info) {
         auto left = open_recipients(selected.state);
         std::erase_if(left, [&](std::uint32_t number) {
@@ -290,21 +331,38 @@ void MessageChanges::stopped(const Shared& change, const Walk& walk, const Selec
 void MessageChanges::write(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                            const std::vector<std::uint32_t>& open, bool goes_on) {
     const auto id = selected.info.id;
+    const bool moves = change->op == op::move;
+    if (deps_.transfers.moves(id) || (moves && !deps_.transfers.reserve(id))) { // since this was begun
+        skip(*change, id, deps_.transfers.moves(id) ? being_moved : "is being changed by another command");
+        return through(change, walk);
+    }
+    if (!moves) deps_.transfers.change_begins(id);
     Written what{.id = id, .about = facts_of(selected.state)};
     if (change->op == op::schedule && selected.state)
         what.expiry = spool::expiry_from(*selected.state, std::max(change->at, common::Loop::now().wall))
                           .value_or(smtp::WallTime{});
-    deps_.files.record_durably(id, selected.info.location, records_of(*change, open, selected.info.held, what.expiry),
-                               [this, change, walk, id, goes_on, what = std::move(what)](spool::Result<> written) {
-                                   if (written)
-                                       execute(*change, what);
-                                   else if (written.error().code == ENOENT)
-                                       ++change->skipped; // finished meanwhile
-                                   else
-                                       change->failure = written.error().what;
-                                   if (goes_on) go_on(id); // unless it has just been removed
-                                   through(change, walk);
-                               });
+    if (change->op == op::move && selected.state)
+        what.transfer = {.under_way = true,
+                         .node = change->to,
+                         .generation = selected.state->transfer.generation + 1,
+                         .time = common::Loop::now().wall,
+                         .who = change->who,
+                         .why = change->why};
+    auto records = records_of(*change, open, selected.info.held, what.expiry, what.transfer);
+    deps_.files.record_durably(
+        id, selected.info.location, std::move(records),
+        [this, change, walk, id, moves, goes_on, what = std::move(what)](spool::Result<> written) {
+            if (moves && !written) deps_.transfers.free(id);
+            if (written)
+                execute(*change, what);
+            else if (written.error().code == ENOENT)
+                ++change->skipped; // finished meanwhile
+            else
+                change->failure = written.error().what;
+            if (goes_on && (!moves || !written)) go_on(id); // unless it has just been removed
+            if (!moves) deps_.transfers.change_ends(id);
+            through(change, walk);
+        });
 }
 
 void MessageChanges::execute(Change& change, const Written& written) {
@@ -316,6 +374,10 @@ void MessageChanges::execute(Change& change, const Written& written) {
 bool MessageChanges::apply(const Change& change, const Written& written) {
     const auto id = written.id;
     bool done = false;
+    if (change.op == op::move) {
+        done = deps_.driver.engine().message(id, common::Loop::now()).has_value();
+        done ? deps_.transfers.begin(id, written.transfer) : deps_.transfers.free(id);
+    }
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
         if (change.op == op::force) done = engine.force(id, now, out);
         if (change.op == op::hold) done = engine.hold(id, now, out);
@@ -342,7 +404,7 @@ bool MessageChanges::apply(const Change& change, const Written& written) {
 }
 
 void MessageChanges::record_in_journal(const Change& change, const Written& written) {
-    const auto& [id, about, expiry] = written;
+    const auto& [id, about, expiry, transfer] = written;
     using spool::journal::EventType;
     const auto changed = [&](EventType type, std::string_view name = {}, std::string_view what = {}) {
         deps_.events.changed(type, id, about, change.who, change.why, name, what);

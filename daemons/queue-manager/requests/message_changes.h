@@ -11,6 +11,7 @@
 #include "daemons/queue-manager/requests/message_selection.h"
 #include "daemons/queue-manager/requests/replies.h"
 #include "daemons/queue-manager/spool/message_files.h"
+#include "daemons/queue-manager/transfers/transfers.h"
 #include "libspool/disk/commit_pool.h"
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,7 @@ public:
         DeliveryStops& stops;
         const MessageSelection& selection;
         MessageEvents& events;
+        Transfers& transfers;
     };
     MessageChanges(const Dependencies& dependencies, Replies replies) : deps_(dependencies), replies_(replies) {}
     MessageChanges(const MessageChanges&) = delete;
@@ -48,7 +50,8 @@ private:
     struct Written { // what has just been written
         spool::QueueId id;
         spool::journal::MessageFacts about{};
-        smtp::WallTime expiry{}; // schedule: from now on; {}: as before
+        smtp::WallTime expiry{};        // schedule: from now on; {}: as before
+        spool::Transferring transfer{}; // move
     };
 
     std::string error_in(const Change& change, const nlohmann::json& body) const; // "" none
@@ -58,6 +61,7 @@ private:
     // Nothing of it is begun until it is written.
     void hold_and_write(const Shared& change, const Walk& walk, const SelectedMessage& selected);
     void go_on(spool::QueueId id);
+    void move_back(const Shared& change, const Walk& walk, spool::QueueId id);
     void skip(Change& change, spool::QueueId id, std::string_view why);
     void stopped(const Shared& change, const Walk& walk, const SelectedMessage& selected, bool stopped);
     // `open`: its recipients that are left. `goes_on`: its delivery was only kept from beginning, and continues.

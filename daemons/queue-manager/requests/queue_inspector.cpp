@@ -44,6 +44,19 @@ json set_aside_in(const std::vector<QuarantineCleaner::Place>& places) {
     return out;
 }
 
+// What keeps a message that is being moved to another node.
+void name_transfer(json& line, const std::string& text, const spool::Transferring& transfer) {
+    for (auto& gate : line["gates"]) {
+        if (gate["gate"] != word_of(decide::queue::Gate::hold)) continue;
+        gate["text"] = text;
+        gate["origin"] =
+            fmt::format("command: move to {}{}{}", transfer.node, transfer.why.empty() ? "" : ": ", transfer.why);
+        gate["by"] = transfer.who;
+        gate["since"] = seconds_of(transfer.time);
+        gate["advice"] = "\"postrider message move --cancel ID\" keeps it here.";
+    }
+}
+
 // The sums of those that are not listed individually.
 json sums_of(std::span<const decide::queue::LinkInfo> links) {
     using decide::queue::LinkInfo;
@@ -277,6 +290,8 @@ void QueueInspector::send_read(const Request& request, spool::QueueId id, View v
     if (view == View::explanation) {
         for (auto& line :
              explained(id, deps_.engine.explain(id, range), *file.state, file.chosen, deps_.pauses.all(), user)) {
+            if (const auto moved = deps_.transfers.text_of(id); !moved.empty())
+                name_transfer(line, moved, file.state->transfer);
             line["lane"] = word_of(now->lane);
             line["lane_chosen_by"] = lane_chosen_by(*file.state);
             line["pool"] = file.state->envelope.pool;

@@ -11,6 +11,7 @@
 #include "daemons/queue-manager/probe/route_query.h"
 #include "daemons/queue-manager/requests/replies.h"
 #include "daemons/queue-manager/spool/suppressions.h"
+#include "daemons/queue-manager/transfers/transfers.h"
 #include "libspool/disk/commit_pool.h"
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -29,6 +30,7 @@ public:
         const PausesInForce& pauses;
         const decide::SourceBackoff& resting; // source addresses
         RecentChanges& recent;
+        const Transfers& transfers;
         RouteQuery& route_query;
         std::function<QueueStatus()> status;
     };

@@ -51,7 +51,7 @@ void IdempotencyKeys::reconfigure(const config::Idempotency& settings) {
         waiting_.clear();
         if (std::exchange(ill_, false)) report_problem_("");
         for (const auto& [id, waits] : std::exchange(then_, {}))
-            for (const auto& then : waits) then();
+            for (const auto& then : waits.then) then();
     }
     if (begun_) send();
 }
@@ -62,22 +62,33 @@ void IdempotencyKeys::begin() {
 }
 
 void IdempotencyKeys::seen(spool::QueueId id, const spool::Envelope& envelope) {
-    if (envelope.idempotency_key.empty() || !enabled_) return;
-    const auto expires = envelope.arrival + life_;
-    if (expires <= Loop::now().wall || then_.contains(id)) return;
+    const bool has_key = !envelope.idempotency_key.empty();
+    const bool is_named = envelope.transferred && !envelope.transferred->node.empty();
+    if ((!has_key && !is_named) || !enabled_ || then_.contains(id)) return;
+    if (is_named) // without a check of what it has room for: these keys are few
+        wait_for(common::idempotency::claim_of(*envelope.transferred, id),
+                 envelope.transferred->time + common::idempotency::transfer_lifetime);
+    if (has_key) {
+        common::idempotency::Claim claim;
+        claim.id = id;
+        claim.digest = envelope.idempotency_digest;
+        claim.submitter = envelope.submitter;
+        claim.key = envelope.idempotency_key;
+        wait_for(std::move(claim), envelope.arrival + life_);
+    }
+    if (!ill_) send();
+}
+
+void IdempotencyKeys::wait_for(common::idempotency::Claim claim, smtp::WallTime expires) {
+    if (expires <= Loop::now().wall) return;
+    const auto id = claim.id;
     if (waiting_.size() >= most_waiting) {
         log_.error("{}: its idempotency key is not stored: too many keys are waiting for the store", id.text());
         return;
     }
-    AcceptedKey kept{.what = {}, .expires = expires};
-    kept.what.state = decide::idempotency::State::accepted;
-    kept.what.id = id;
-    kept.what.digest = envelope.idempotency_digest;
-    kept.what.submitter = envelope.submitter;
-    kept.what.key = envelope.idempotency_key;
-    waiting_.push_back(std::move(kept));
-    then_.try_emplace(id);
-    if (!ill_) send();
+    claim.state = decide::idempotency::State::accepted;
+    waiting_.push_back({.what = std::move(claim), .expires = expires});
+    ++then_[id].keys;
 }
 
 void IdempotencyKeys::all_seen() {
@@ -87,7 +98,7 @@ void IdempotencyKeys::all_seen() {
 
 void IdempotencyKeys::when_stored(spool::QueueId id, std::function<void()> then) {
     if (const auto waits = then_.find(id); waits != then_.end() && !ill_)
-        waits->second.push_back(std::move(then));
+        waits->second.then.push_back(std::move(then));
     else
         then();
 }
@@ -120,10 +131,17 @@ void IdempotencyKeys::sent(std::vector<AcceptedKey> kept, bool whole, const spoo
                       "that have left the spool are lost",
                       back_->directory, aside);
     std::vector<std::function<void()>> free;
-    const auto let_go = [&](auto& waits) { std::ranges::move(std::exchange(waits, {}), std::back_inserter(free)); };
+    const auto let_go = [&](auto& waits) {
+        std::ranges::move(std::exchange(waits.then, {}), std::back_inserter(free));
+    };
     if (result) {
         for (const auto& each : kept) {
-            let_go(then_[each.what.id]);
+            auto& waits = then_[each.what.id];
+            if (waits.keys > 1) { // the other one is still to be stored
+                --waits.keys;
+                continue;
+            }
+            let_go(waits);
             then_.erase(each.what.id);
         }
         if (whole) log_.info("idempotency keys: all messages in the spool have been read");

@@ -38,6 +38,11 @@ public:
 
 private:
     struct Back; // what the jobs use
+    struct Waits {
+        unsigned keys = 0; // of that message: its own, and that of its transfer
+        std::vector<std::function<void()>> then;
+    };
+    void wait_for(common::idempotency::Claim claim, smtp::WallTime expires);
     void send();
     void sent(std::vector<common::idempotency::AcceptedKey> kept, bool whole, const spool::Result<>& result,
               std::string aside);
@@ -49,8 +54,8 @@ private:
     smtp::Duration life_;
     std::shared_ptr<Back> back_;
     common::Timer retry_;
-    std::vector<common::idempotency::AcceptedKey> waiting_;                       // to be written
-    std::unordered_map<spool::QueueId, std::vector<std::function<void()>>> then_; // of those, and of those being stored
+    std::vector<common::idempotency::AcceptedKey> waiting_; // to be written
+    std::unordered_map<spool::QueueId, Waits> then_;        // of those, and of those being stored
     bool begun_ = false, all_seen_ = false, complete_ = false, busy_ = false, ill_ = false;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

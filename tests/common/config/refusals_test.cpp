@@ -243,6 +243,18 @@ TEST_CASE("a missing file is a problem") {
     CHECK(config::missing_files(good("")).empty());
 }
 
+TEST_CASE("a node that moves messages to others has a name that does not change with the host's") {
+    const std::string other = "[node.mx2]\nurl = \"https://mx2.example:9587\"\ntoken_file = \"/t\"\n";
+    CHECK(bad(other) == "f.toml:1:7: node.mx2: set mta.node, the name of this node: other nodes know by it which "
+                        "messages they have, so that it must not change with the host's name");
+    CHECK(good("[mta]\nnode = \"mx1\"\n" + other).mta.node == "mx1");
+    CHECK(good("").mta.node == "mail.example.com");
+    const std::string wrong = "f.toml:2:8: mta.node: expected one word of at most 255 ASCII characters, without "
+                              "\":\" and \"[\"";
+    for (const auto& name : {std::string(), std::string("m x"), std::string("m\u00fc"), std::string(256, 'x')})
+        CHECK(bad("[mta]\nnode = \"" + name + "\"") == wrong);
+}
+
 TEST_CASE("ciphers that OpenSSL does not know are refused here, not by the daemons") {
     CHECK(bad("[smtp_client]\ntls_ciphers = \"FOO\"")
               .find("smtp_client.tls_ciphers: no TLS 1.2 cipher is "

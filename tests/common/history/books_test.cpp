@@ -57,6 +57,18 @@ TEST_CASE("what a crash made the journal say twice counts once") {
     CHECK(books_of({accepted(1), accepted(1)}).totals().accepted == 1);
 }
 
+TEST_CASE("a message that a crash made the journal move twice was moved once") {
+    const auto out = event("message.transferred_out");
+    CHECK(found_in({accepted(1), out, out}) == "");
+    CHECK(books_of({accepted(1), out, out}).totals().removed == 1);
+    CHECK_FALSE(books_of({accepted(1), out, out}).is_open(id));
+    CHECK(found_in({out}) == "removed, and its acceptance is not recorded, or it was finished before");
+    CHECK(found_in({accepted(1), out, event("message.removed")}) != "");
+    auto first = event("config.reloaded");
+    first["time"] = later;
+    CHECK(books_of({first, out, out}).totals().older == 1);
+}
+
 TEST_CASE("an alias ends by becoming others") {
     CHECK(found_in({accepted(1), ended("message.expanded", "list@x.example"), ended("message.delivered", "a@x.example"),
                     ended("message.delivered", "b@x.example"), finished({{"delivered", 2u}, {"expanded", 1u}})}) == "");

@@ -32,7 +32,7 @@ TEST_CASE(
         CHECK((std::ranges::find(each.expects, Role::http) != each.expects.end()) ==
               (serves_http_clients || each.role == Role::metrics));
         CHECK(each.secrets == (each.role == Role::smtpd || each.role == Role::smtp_client ||
-                               each.role == Role::events || each.role == Role::http));
+                               each.role == Role::events || each.role == Role::http || each.role == Role::transfer));
         if (each.role == Role::smtpd || each.role == Role::pickup || each.role == Role::bounce)
             CHECK(slots.insert(each.instance).second);
         served.insert(each.local_sockets.begin(), each.local_sockets.end());
@@ -43,6 +43,7 @@ TEST_CASE(
         CHECK(std::ranges::find(each.expects, Role::metrics) == each.expects.end()); // it asks nobody for anything
     }
     CHECK(names.contains("events"));
+    CHECK_FALSE(names.contains("transfer")); // no nodes
     CHECK(slots == std::set<std::uint32_t>{1, 2, 16, 17, 18});
     CHECK(names.contains("smtpd/2"));
     for (const auto& socket : local_sockets()) CHECK(served.count(socket.name) == (socket.name == "master" ? 0 : 1));

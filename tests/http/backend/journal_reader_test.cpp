@@ -33,7 +33,7 @@ struct Place {
     }
     void until_idle() {
         common::Timer limit(loop, [this] { loop.stop(); });
-        limit.start(10s);
+        limit.start(5min);
         while (reader.open() > 0 && limit.armed()) uv_run(&loop.uv(), UV_RUN_ONCE);
         REQUIRE(reader.open() == 0);
     }

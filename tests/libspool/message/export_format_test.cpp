@@ -217,3 +217,42 @@ TEST_CASE("the envelope of what is left: recipients, DSN parameters, and what wa
     place.append(id, StatusChanged{{0, 3}, Status::removed, noon, {}, "root"});
     CHECK(remaining_envelope(place.state(id)).recipients.empty());
 }
+
+TEST_CASE("a message that is moved to another node keeps its state") {
+    Place place;
+    const auto id = place.write(envelope(), "Subject: x\r\n\r\ny\r\n");
+    place.append(id, Attempt{.recipients = {0}, .time = noon, .host = "mx", .outcome = Outcome::delivered});
+    place.append(id, Expanded{{1}, {{.origin = 1, .fate = Fate::remote, .address = "dave@example.net"}}});
+    place.append(id, Attempt{.recipients = {2},
+                             .time = noon,
+                             .host = "mx",
+                             .reply = {451, "4.3.0", "Later", Stage::rcpt},
+                             .next_attempt = noon + std::chrono::hours(1),
+                             .failures = 2});
+    place.append(id, Held{true, noon, "root", "to be looked at"});
+    place.append(id, Transferring{true, "mx2", 3, noon, "root", "new disk"});
+    const auto here = place.state(id);
+    CHECK(here.transfer.under_way);
+
+    const auto sent = decode(encode(transfer_envelope(here, "mx1", id, here.transfer.generation)));
+    REQUIRE(sent);
+    CHECK(sent->transferred->node == "mx1");
+    CHECK(sent->transferred->id == id);
+    CHECK(sent->transferred->generation == 3);
+    const MessageState there(*sent);
+    CHECK(there.recipients == here.recipients);
+    CHECK(there.held);
+    CHECK(there.held_why == "to be looked at");
+    CHECK(there.transfer == Transferring{});
+
+    // What happens there is told from what has happened here, and goes along to a third node.
+    auto second = there;
+    REQUIRE(second.apply(Held{false, noon, "root", ""}));
+    const auto moved_again = transfer_envelope(second, "mx2", QueueId{99}, 1);
+    const MessageState third(moved_again);
+    CHECK_FALSE(third.held);
+    CHECK(third.recipients == here.recipients);
+    CHECK(moved_again.transferred->node == "mx2");
+    CHECK(transfer_request(moved_again) == transfer_request(*sent));
+    CHECK_FALSE(remaining_envelope(third).transferred);
+}

@@ -66,6 +66,7 @@ Envelope full_envelope() {
     e.parent = QueueId{77};
     e.pass = 2;
     e.message_id = "<1@example.org>";
+    e.transferred = TransferOrigin{"mx1", QueueId{78}, 2, at(13), std::string(32, '\xd2'), {}};
     return e;
 }
 
@@ -89,6 +90,7 @@ std::vector<Property> every_property() {
         InDoubt{{1}, at(8), "mx", "agent died"},
         AgentCrash{{1}, at(9), "smtp-client", true},
         Rerouted{"[backup.example.net]:2525", at(11), "root", "maintenance"},
+        Transferring{true, "mx2", 3, at(12), "root", "new disk"},
         UnknownProperty{400, std::string("later\0", 6)},
     };
 }

@@ -35,6 +35,14 @@ TEST_CASE("a writer has no say in who serves its recipients") {
     CHECK(violates_writer_rights(report, first_client_slot) == "it is a report, which its writer may not "
                                                                "create");
     CHECK(violates_writer_rights(report, report_slot) == "");
+    const Envelope moved =
+        of([](auto& e) { e.transferred = TransferOrigin{.node = "mx1", .id = QueueId{0x1234}, .generation = 1}; });
+    CHECK(violates_writer_rights(moved, submission_slot) == "");
+    CHECK(violates_writer_rights(moved, first_client_slot) ==
+          "it came from another node, which its writer may not say");
+    CHECK(violates_writer_rights(moved, report_slot) != "");
+    const Envelope spoiled = of([](auto& e) { e.transferred = TransferOrigin{.node = "mx1", .state = "nonsense"}; });
+    CHECK(violates_writer_rights(spoiled, submission_slot) == "its state on another node is invalid");
     const Envelope ordinary = of([](auto& e) {
         e.recipients[0].orcpt = "rfc822;a@example.org";
         e.recipients[0].original = "a@example.org";

@@ -16,7 +16,8 @@ TEST_CASE("every command has a name of its own, a summary, and options that need
         CHECK(command.min_parameters <= command.max_parameters);
         CHECK((command.max_parameters > 0) == !command.parameters.empty());
         for (const auto& option : command.options)
-            CHECK(values.try_emplace(option.name, option.value).first->second == option.value);
+            if (option.name != "--to") // who or where: an address, a node, as the command says
+                CHECK(values.try_emplace(option.name, option.value).first->second == option.value);
     }
 }
 

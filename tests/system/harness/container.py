@@ -147,4 +147,9 @@ class Container:
         if self.process and self.process.poll() is None:
             self.process.kill()  # and its child with it
             self.process.wait(10)
-        shutil.rmtree(self.place)
+        wait_until(self.removed, 20, "the container's processes to be gone")
+
+    def removed(self):
+        """Not while one of its processes that is being killed still writes there."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        return not Path(self.place).exists()

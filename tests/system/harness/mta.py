@@ -15,7 +15,7 @@ ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", 
 CONFINED = tuple(r for r in ROLES if r not in ("master", "local"))
 CANNOT_CONFINE = re.compile(r"confinement: .*(the kernel has no Landlock|left out of sanitizer builds)")
 DENIED = re.compile(r"postfix/(?!master|local|pipe)[\w-]+\[\d+\]: (?!.*(said:|relay=)).*(Permission denied|Operation not permitted)")
-PROGRAMS = (*ROLES, "postrider", "simulate", "import-postfix", "sendmail", "postqueue")
+PROGRAMS = (*ROLES, "transfer", "postrider", "simulate", "import-postfix", "sendmail", "postqueue")
 
 
 def gather_programs(folder):
@@ -76,7 +76,7 @@ class Mta:
 
     def wrap(self, **environment):
         """Every daemon is started by way of a script that sets these variables (a preloaded library, say)."""
-        for role in ROLES:
+        for role in (*ROLES, "transfer"):
             program, real = self.programs / role, self.programs / f"{role}.real"
             program.rename(real)
             settings = "".join(f"export {k}={v!r}\n" for k, v in environment.items())

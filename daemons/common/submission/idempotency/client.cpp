@@ -76,6 +76,15 @@ void Client::claim(const spool::Envelope& envelope, spool::QueueId id, config::I
     });
 }
 
+void Client::claim_transfer(const spool::TransferOrigin& transfer, spool::QueueId id, Decided decided) {
+    Request request;
+    request.what = claim_of(transfer, id);
+    request.expires = transfer.time + transfer_lifetime;
+    add(request, [this, request, decided = std::move(decided)](const Answer& answer) mutable {
+        decided(decide(std::move(request), config::IdempotencyMatch::content, answer));
+    });
+}
+
 std::string Decision::duplicate_text(std::string_view key) const {
     return fmt::format("duplicate of {}: not sent, because of its idempotency key {}{}", duplicate_of->text(), key,
                        other_content ? " (its content is not the same)" : "");
@@ -86,6 +95,7 @@ Decision Client::decide(Request request, config::IdempotencyMatch match, const A
     const auto field = decide::idempotency::field_name;
     out.other_content = answer.kind == Answer::Kind::other_content;
     out.busy = answer.kind == Answer::Kind::busy;
+    if (out.other_content) out.existing = answer.first;
     const bool repeated = out.other_content && match == config::IdempotencyMatch::key;
     switch (repeated ? Answer::Kind::duplicate : answer.kind) {
     case Answer::Kind::proceed: out.hold.reset(new Reservation(alive_, std::move(request))); break;

@@ -34,6 +34,7 @@ struct Decision {
     std::unique_ptr<Reservation> hold;
     smtp::Reply reply;
     std::optional<spool::QueueId> duplicate_of;
+    spool::QueueId existing;    // of other_content
     bool other_content = false; // than the duplicate's, or than that of the message that `reply` names
     bool busy = false;          // a message with this key is being accepted
 
@@ -54,6 +55,9 @@ public:
 
     // For an envelope with a key and its digest, for the message of that id. `decided` is called once, later.
     void claim(const spool::Envelope& envelope, spool::QueueId id, config::IdempotencyMatch match, Decided decided);
+    // For a message that comes from another node, with the digest of it: under the name of that transfer, whose key is
+    // kept for transfer_lifetime.
+    void claim_transfer(const spool::TransferOrigin& transfer, spool::QueueId id, Decided decided);
     // The message is durable, and so is its key with it: even if this fails, the queue-manager records it. `done` is
     // called once, later: from then on the key is recorded for all processes.
     void confirm(std::unique_ptr<Reservation> hold, std::function<void()> done);

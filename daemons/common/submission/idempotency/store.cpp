@@ -1,6 +1,7 @@
 #include "daemons/common/submission/idempotency/store.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/submission/idempotency/fingerprint.h"
+#include <fmt/format.h>
 
 namespace common::idempotency {
 
@@ -128,5 +129,14 @@ Result<> set_complete(store::Store& store, std::string_view boot, smtp::WallTime
 }
 
 std::string boot_id() { return read_file("/proc/sys/kernel/random/boot_id").value_or(""); }
+
+Claim claim_of(const spool::TransferOrigin& transfer, spool::QueueId id) {
+    Claim claim;
+    claim.id = id;
+    claim.digest = transfer.digest;
+    claim.submitter = "node:" + transfer.node;
+    claim.key = fmt::format("transfer {} {}", transfer.id.text(), transfer.generation);
+    return claim;
+}
 
 } // namespace common::idempotency

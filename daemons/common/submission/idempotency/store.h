@@ -4,6 +4,8 @@
 #pragma once
 #include "daemons/common/store/store.h"
 #include "daemons/decide/message/idempotency.h"
+#include "libspool/format/envelope.h"
+#include <chrono>
 #include <functional>
 #include <span>
 #include <string>
@@ -35,6 +37,11 @@ struct Answer {
     spool::QueueId first;
     std::string why;
 };
+
+// The claim of a transfer from another node on its name, for the message that it becomes. It is kept longer than the
+// other node asks about a transfer without an answer.
+Claim claim_of(const spool::TransferOrigin& transfer, spool::QueueId id);
+inline constexpr std::chrono::hours transfer_lifetime{30 * 24};
 
 class KeyStore {
 public:

@@ -9,6 +9,7 @@ enum class NameSource { configuration, mailname, system, hostname };
 
 struct Mta {
     std::string hostname; // never empty after parse(): /etc/mailname's or the system's if none is configured
+    std::string node;     // this node's name among several; never empty after parse()
     std::string origin;   // completes bare names; never empty after parse()
     NameSource hostname_from = NameSource::configuration; // never hostname
     NameSource origin_from = NameSource::configuration;   // never system

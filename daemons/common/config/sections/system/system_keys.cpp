@@ -15,6 +15,20 @@ namespace {
 constexpr EnumValue<LogLevel> levels[] = {
     {"error", LogLevel::error}, {"warning", LogLevel::warning}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
 
+// As other nodes take it: the log and the journal show it.
+TextKey node_name(std::string& value) {
+    return {[&value](std::string_view text) -> Refusal {
+                constexpr std::size_t longest = 255;
+                const auto allowed = [](char c) { return c > ' ' && c < 0x7f && c != ':' && c != '['; };
+                if (text.empty() || text.size() > longest || !std::ranges::all_of(text, allowed))
+                    return fmt::format("expected one word of at most {} ASCII characters, without \":\" and \"[\"",
+                                       longest);
+                value = text;
+                return std::nullopt;
+            },
+            [&value] { return value; }};
+}
+
 // A mailbox's form and path: "maildir:PATH", "mbox:PATH".
 TextKey mailbox(Mailbox& value) {
     return {[&](std::string_view text) -> Refusal {
@@ -51,6 +65,12 @@ Section section_for(Mta& s) {
                  "Domain that is appended to addresses without one. The default is the name in /etc/mailname if that "
                  "file exists, otherwise the host name.",
                  "\"example.com\""},
+                {"node", node_name(s.node),
+                 "Name of this node, if there are several that messages are moved between: it must be different on "
+                 "each of them, and must not change while messages are being moved, because other nodes know by it "
+                 "which messages they have. Required if there are [node] sections; otherwise the default is "
+                 "mta.hostname.",
+                 "\"mx1\""},
                 {"multi_user", BoolKey{&s.users},
                  "Whether to serve all users of this system. If false, everything runs as the user who starts it, "
                  "and mail is delivered only to the users listed in local.users (single-user mode).",
