@@ -24,6 +24,8 @@ std::expected<Envelope, Malformed> decode(std::string_view bytes) {
     for (const auto& change : envelope->edits.changes)
         if (change.what != FieldEdit::What::remove && !is_one_field(change.text))
             return std::unexpected(Malformed{"envelope: an edit is not a header field"});
+    if (envelope->transferred && !envelope->transferred->id.valid())
+        return std::unexpected(Malformed{"envelope: it came from another node, and its queue id there is missing"});
     for (const auto& recipient : envelope->recipients) {
         if (recipient.address.empty()) return std::unexpected(Malformed{"envelope: recipient without address"});
         if (!is_one_line(recipient.address) || !is_one_line(recipient.original)) return odd("a recipient");

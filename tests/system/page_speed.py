@@ -121,12 +121,12 @@ def main():
             api = Api(mta)
             mta.config.setdefault("submit", {})["recipients"] = MANY
             mta.route("*", SimpleNamespace(address=mta.address, port=mta.block.port()))  # nothing listens there
-            mta.start()
+            mta.start(spool=False)
             api.allow("speed", "--scope", "read,submit,operate,remove")
             mta.stop()
             fill(mta, given)
             begun = time.monotonic()
-            mta.start()
+            mta.start(spool=False)
             wait_until(lambda: (api.exchange("GET", "/v1/status").json or {}).get("loading") is False, 1800, "the spool to be read")
             print(f"loaded after {time.monotonic() - begun:.0f} s", flush=True)
             return 0 if look(mta, api, given.times, given.only) else 1

@@ -25,7 +25,7 @@ def backlog(mta):
     alone = private_bytes(mta.pids("queue-manager")[0])
     mta.stop()
     subprocess.run([BUILD / "tests/bench/fill-spool", mta.spool, str(MESSAGES), "0"], check=True)
-    mta.start()
+    mta.start(spool=False)
     mta.wait_log(rf"spool: loaded: {MESSAGES} messages", 120)
     mta.wait_log("idempotency keys: all messages in the spool have been read", 60)
     return mta, alone

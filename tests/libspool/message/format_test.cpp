@@ -162,6 +162,7 @@ TEST_CASE("envelope: what is odd is refused, cut anywhere never crashes") {
     e.reverse_path = std::string("a\0b", 3);
     CHECK_FALSE(decode(encode(e)));
     CHECK_FALSE(decode(std::string("\x13\x01\x09", 3)));         // BODY 9
+    CHECK_FALSE(decode(std::string("\x39\x00", 2)));             // from another node, without its queue id there
     CHECK_FALSE(decode(std::string("\x09\x03\xff\xff\x7f", 5))); // port 2097151
 }
 

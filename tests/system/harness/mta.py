@@ -104,8 +104,10 @@ class Mta:
 
     # -- life
 
-    def start(self, wait=True):
+    def start(self, wait=True, spool=True):
+        """Waits until it answers; and until the queue-manager has read the spool, unless that is what the test is about."""
         self.write_config()
+        logged_before = self.log_file.stat().st_size if self.log_file.exists() else 0
         self.output = open(self.folder / "output", "ab")
         self.said_before = self.output.tell()
         self.process = subprocess.Popen([*self.prefix, self.programs / "postrider", "run", "-c", self.file],
@@ -114,6 +116,9 @@ class Mta:
         if wait:
             wait_until(self.answers, 30, lambda: f"the MTA to greet on port {self.relay_port}\n{self.last_words()}")
             wait_until(lambda: not self.unconfined(), 10, lambda: f"confinement of {self.unconfined()}\n{self.last_words()}")
+        if wait and spool and self.config["log"].get("file") == str(self.log_file):
+            wait_until(lambda: b": spool: loaded: " in self.log_file.read_bytes()[logged_before:], 30,
+                       lambda: f"the spool to be read\n{self.last_words()}")
         return self
 
     def answers(self):
