@@ -1,4 +1,5 @@
 #include "daemons/events/erasures.h"
+#include "libspool/disk/durable_file.h"
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -81,18 +82,8 @@ Result<> Erasures::load(spool::Disk& disk, const std::string& directory) {
 
 Result<> Erasures::save(spool::Disk& disk, const std::string& directory,
                         const std::vector<ErasureRequest>& requests) const {
-    const auto name = directory + '/' + file_name, fresh = name + ".new";
-    if (requests.empty()) {
-        if (const auto gone = disk.unlink(name); !gone && gone.error().code != ENOENT) return gone;
-    } else {
-        const auto text = encode(requests);
-        const auto file = TRY(disk.open(fresh, spool::Open::upsert));
-        TRY(disk.truncate(file, 0));
-        TRY(disk.write(file, 0, {{std::string_view(text)}}));
-        TRY(disk.sync(file));
-        TRY(disk.rename(fresh, name));
-    }
-    return disk.sync(TRY(disk.open(directory, spool::Open::directory)));
+    const auto name = directory + '/' + file_name;
+    return requests.empty() ? spool::remove_durably(disk, name) : spool::replace_durably(disk, name, encode(requests));
 }
 
 Result<> Erasures::add(spool::Disk& disk, const std::string& directory, const std::string& address,

@@ -1,5 +1,6 @@
 #include "daemons/events/segment_eraser.h"
 #include "daemons/events/hooks/dead_letters.h"
+#include "libspool/disk/durable_file.h"
 #include "libspool/journal/segments/sealed_segment.h"
 #include "libspool/journal/segments/segment_sealer.h"
 #include <algorithm>
@@ -12,8 +13,6 @@ namespace events {
 using spool::Result;
 
 namespace {
-
-constexpr std::string_view new_suffix = ".new";
 
 // Does it have anything to erase? Nothing: given up.
 Result<std::optional<bool>> is_concerned(spool::SegmentBlocks& blocks, const history::Erasure& erasure,
@@ -92,13 +91,7 @@ Result<std::uint64_t> erase_from_dead_letters(spool::Disk& disk, const std::stri
         const auto before = erased;
         const auto text = letters_without(TRY(read_all(disk, file)), erasure, erased);
         if (erased == before) continue;
-        const auto fresh = path + std::string(new_suffix);
-        const auto replacement = TRY(disk.open(fresh, spool::Open::upsert));
-        TRY(disk.truncate(replacement, 0));
-        TRY(disk.write(replacement, 0, {{std::string_view(text)}}));
-        TRY(disk.sync(replacement));
-        TRY(disk.rename(fresh, path));
-        TRY(disk.sync(TRY(disk.open(folder, spool::Open::directory))));
+        TRY(spool::replace_durably(disk, path, text));
     }
     return erased;
 }

@@ -1,5 +1,6 @@
 #include "daemons/events/segment_indexer.h"
 #include "daemons/common/history/segment_index.h"
+#include "libspool/disk/durable_file.h"
 #include "libspool/journal/journal_line.h"
 #include "libspool/journal/segments/segment_blocks.h"
 #include <nlohmann/json.hpp>
@@ -68,12 +69,7 @@ Result<IndexedSegment> index_segment(spool::Disk& disk, const std::string& direc
 
 Result<std::string> index_secret(spool::Disk& disk, const std::string& directory, const std::string& random) {
     if (auto secret = TRY(history::read_index_secret(disk, directory))) return *std::move(secret);
-    const auto name = directory + '/' + std::string(history::index_secret_file), fresh = name + std::string(unfinished);
-    const auto file = TRY(disk.open(fresh, spool::Open::upsert));
-    TRY(disk.truncate(file, 0));
-    TRY(disk.write(file, 0, {{std::string_view(random)}}));
-    TRY(disk.sync(file));
-    TRY(disk.rename(fresh, name));
+    TRY(spool::replace_durably(disk, directory + '/' + std::string(history::index_secret_file), random));
     return random;
 }
 

@@ -1,6 +1,7 @@
 #include "daemons/common/history/address_hash.h"
 #include "daemons/common/history/address_members.h"
 #include "daemons/common/history/history_query.h"
+#include "libspool/disk/durable_file.h"
 #include "libspool/journal/json_object.h"
 #include <cassert>
 #include <cctype>
@@ -176,13 +177,7 @@ spool::Result<std::string> make_address_secret(spool::Disk& disk, const std::str
                                                const std::string& random) {
     if (auto known = TRY(read_address_secret(disk, directory))) return *std::move(known);
     assert(random.size() == address_secret_size);
-    const auto name = directory + '/' + std::string(address_secret_file), fresh = name + ".new";
-    const auto file = TRY(disk.open(fresh, spool::Open::upsert));
-    TRY(disk.truncate(file, 0));
-    TRY(disk.write(file, 0, {{std::string_view(random)}}));
-    TRY(disk.sync(file));
-    TRY(disk.rename(fresh, name));
-    TRY(disk.sync(TRY(disk.open(directory, spool::Open::directory))));
+    TRY(spool::replace_durably(disk, directory + '/' + std::string(address_secret_file), random));
     return random;
 }
 

@@ -1,4 +1,5 @@
 #include "daemons/events/hooks/cursor_file.h"
+#include "libspool/disk/durable_file.h"
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -74,17 +75,7 @@ std::optional<HookProgress> decode_progress(std::string_view text) {
 
 Result<> save_progress(spool::Disk& disk, const std::string& hook, const HookProgress& progress) {
     TRY(disk.make_directory(cursors_directory, 0700));
-    const auto path = file_of(hook), fresh = path + ".new";
-    const auto text = encode(progress);
-    const std::string_view whole = text;
-    {
-        const auto file = TRY(disk.open(fresh, spool::Open::upsert));
-        TRY(disk.truncate(file, 0));
-        TRY(disk.write(file, 0, {&whole, 1}));
-        TRY(disk.sync(file));
-    }
-    TRY(disk.rename(fresh, path));
-    return disk.sync(TRY(disk.open(cursors_directory, spool::Open::directory)));
+    return spool::replace_durably(disk, file_of(hook), encode(progress));
 }
 
 Result<LoadedProgress> load_progress(spool::Disk& disk, const std::string& hook) {

@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/control/drain_state.h"
 #include "daemons/decide/queue/filter.h"
+#include "libspool/disk/durable_file.h"
 #include "libspool/format/record.h"
 #include <cerrno>
 
@@ -9,30 +10,16 @@ namespace {
 
 constexpr spool::QueueId drain_id{1}; // what seeds the record's checksum
 constexpr std::uint16_t drain_type = 7;
-constexpr char drain_path[] = "drain", new_drain_path[] = "drain.new";
-
-spool::Result<> sync_directory_of_drain(spool::Disk& disk) {
-    auto top = TRY(disk.open(".", spool::Open::directory));
-    return disk.sync(top);
-}
+constexpr char drain_path[] = "drain";
 
 } // namespace
 
 spool::Result<> save_drain(spool::Disk& disk, const std::optional<DrainState>& drain) {
-    if (!drain) {
-        if (auto gone = disk.unlink(drain_path); !gone && gone.error().code != ENOENT) return gone;
-        return sync_directory_of_drain(disk);
-    }
+    if (!drain) return spool::remove_durably(disk, drain_path);
     std::string bytes;
     const auto payload = spool::fields::Writer::bytes_of(*drain);
     spool::append_record(bytes, drain_id, spool::Record{drain_type, 1, true, 0, payload});
-    auto file = TRY(disk.open(new_drain_path, spool::Open::upsert));
-    TRY(disk.truncate(file, 0));
-    const std::string_view part = bytes;
-    TRY(disk.write(file, 0, {&part, 1}));
-    TRY(disk.sync(file));
-    TRY(disk.rename(new_drain_path, drain_path));
-    return sync_directory_of_drain(disk);
+    return spool::replace_durably(disk, drain_path, bytes);
 }
 
 spool::Result<std::optional<DrainState>> load_drain(spool::Disk& disk) {

@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/control/pauses.h"
+#include "libspool/disk/durable_file.h"
 #include "libspool/format/record.h"
 #include <algorithm>
 #include <array>
@@ -10,7 +11,6 @@ namespace {
 constexpr spool::QueueId file_id{1}; // what seeds the records' checksums
 constexpr std::uint16_t pause_type = 5;
 constexpr char path[] = "pauses";
-constexpr char new_path[] = "pauses.new";
 constexpr std::array<std::string_view, 4> scope_words = {"everything", "link", "queue", "pool"};
 
 struct End { // the last record: detects a truncated file
@@ -44,14 +44,7 @@ spool::Result<> save(spool::Disk& disk, const Pauses& pauses) {
     };
     for (const Pause& each : pauses) put(pause_type, each);
     put(end_type, End{static_cast<std::uint32_t>(pauses.size())});
-    auto file = TRY(disk.open(new_path, spool::Open::upsert));
-    TRY(disk.truncate(file, 0));
-    const std::string_view part = bytes;
-    TRY(disk.write(file, 0, {&part, 1}));
-    TRY(disk.sync(file));
-    TRY(disk.rename(new_path, path));
-    auto top = TRY(disk.open(".", spool::Open::directory));
-    return disk.sync(top);
+    return spool::replace_durably(disk, path, bytes);
 }
 
 spool::Result<Pauses> load_pauses(spool::Disk& disk) {
