@@ -167,6 +167,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                   .loader = loader_,
                   .events = events_,
                   .problems = problems_,
+                  .metrics = context.metrics,
                   .is_node = [this](const std::string& name) { return is_node(name); }}) {
     pauses_.name_transfers([this](spool::QueueId id) { return transfers_.text_of(id); });
     mode_notices_.announce(config);
@@ -532,6 +533,7 @@ void QueueManager::update_gauges(common::Metrics& metrics) {
     metrics.set(MetricId::queue_loading, now.loading);
     metrics.set(MetricId::accepting, now.not_accepting.empty());
     metrics.set(MetricId::delivering, now.not_delivering.empty());
+    metrics.set(MetricId::transfers_in_doubt, static_cast<std::int64_t>(transfers_.in_doubt()));
     metrics.set(MetricId::journal_waiting, static_cast<std::int64_t>(journal_.waiting()));
     spool_gauges_.take(*disk_, cleaner_, metrics);
     queue_metrics_.take(driver_.engine(), config_->metrics.links, metrics);

@@ -12,6 +12,7 @@ import pytest
 from harness.nodes import Nodes
 from harness.watch import wait_until
 from test_kill_points import compiled_in
+from test_metrics import wait_figures
 
 ROOT = Path(__file__).resolve().parents[2]
 POINTS = sorted({name for path in (ROOT / "daemons").rglob("*.cpp")
@@ -121,6 +122,9 @@ def test_only_nodes_may_send_messages(pair, nodes):
 
 def test_what_is_in_doubt_waits_and_is_asked_about_again(pair):
     mx1, mx2, sink = pair
+    mx1.metrics_port = mx1.block.port()
+    mx1.config["metrics"] = {"listen": [f"{mx1.address}:{mx1.metrics_port}"]}
+    mx1.restart()
     mx1.command("pause", "all")
     id = mx1.submit("user@remote.example", subject="doubtful")
     mx2.kill("http", signal.SIGSTOP)  # stopped: it takes the connection and says nothing
@@ -128,6 +132,7 @@ def test_what_is_in_doubt_waits_and_is_asked_about_again(pair):
     wait_until(lambda: any("in doubt" in reason for entry in mx1.queue() for reason in entry[4]), 20, "mailq to say so")
     assert "in doubt" in mx1.command("explain", id).stdout
     assert any("may have" in p for p in mx1.status()["queue"]["problems"])
+    wait_figures(mx1, lambda f: f("postrider_transfers_in_doubt") == 1)
     for change in (["release"], ["remove"], ["retry"], ["hold"], ["move", "--to", "mx2"], ["move", "--cancel"]):
         refused = mx1.command("message", change[0], id, *change[1:], check=False)
         assert refused.returncode != 0, change

@@ -335,6 +335,7 @@ void Transfers::end(spool::QueueId id, Outcome outcome) {
         if (gone.mapped().forgotten) --forgotten_;
         report();
     }
+    deps_.metrics.count(common::MetricId::transfers, static_cast<std::size_t>(outcome));
     if (ended_) ended_({.id = id, .node = node, .outcome = outcome});
 }
 

@@ -5,6 +5,7 @@
 // transfer process; must not know why they are moved.
 #pragma once
 #include "daemons/common/logging/log.h"
+#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/proto/transfer.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
@@ -37,6 +38,7 @@ public:
         MessageLoader& loader;
         MessageEvents& events;
         ProblemList& problems;
+        common::Metrics& metrics;
         std::function<bool(const std::string&)> is_node; // the configuration has a section for it
     };
     // Of a node, without an answer, at a time: at first, doubled by each that it takes.
@@ -83,7 +85,7 @@ public:
         moved,
         refused, // by the node, or an operator canceled it: not to be tried again
         failed,  // the node does not take it now
-        kept,    // for a reason of its own
+        kept,    // for a reason of its own; in the order of the metric's results
     };
     struct Ended {
         spool::QueueId id;

@@ -23,6 +23,7 @@ constexpr std::string_view outcomes[] = {"delivered", "deferred", "bounced"};
 constexpr std::string_view delay_stages[] = {"before_queue", "in_queue", "connection", "transmission"};
 constexpr std::string_view connection_results[] = {"made", "failed"};
 constexpr std::string_view refused[] = {"connection", "mail"};
+constexpr std::string_view transfer_results[] = {"moved", "refused", "failed", "kept"};
 constexpr std::string_view states[] = {"uncategorized", "scheduled", "held",   "paused", "routing",
                                        "retrying",      "due",       "active", "report"};
 constexpr std::string_view asides[] = {"bad", "quarantine", "incomplete", "removed", "failed"};
@@ -96,6 +97,12 @@ constexpr MetricDefinition all[] = {
      "Messages that left the queue with all deliveries and reports done.", {}, {}},
     {MetricId::messages_expired, "postrider_messages_expired_total", counter, number,
      "Messages returned to their senders because they expired.", {}, {}},
+    {MetricId::transfers, "postrider_transfers_total", counter, number,
+     "Moves of messages to other nodes that have ended, by result: refused by the node or canceled, failed for now, or "
+     "kept because the message was being delivered.",
+     {"result", transfer_results}, {}},
+    {MetricId::transfers_in_doubt, "postrider_transfers_in_doubt", gauge, number,
+     "Messages that another node may have or not: they wait until it answers.", {}, {}},
     {MetricId::queue_loading, "postrider_queue_loading", gauge, number,
      "1 while the spool is being read at startup; the queue is then larger than shown.", {}, {}},
     {MetricId::queue_messages, "postrider_queue_messages", gauge, number, "Messages in the queue.", {}, {}},

@@ -19,7 +19,7 @@ enum class MetricId : std::uint8_t {
     lockouts, content_memory, listeners, http_lockouts,
     // mail goes out
     deliveries, delay_seconds, delay_stage_seconds, connections, client_tls_sessions, source_refusals,
-    messages_removed, messages_expired,
+    messages_removed, messages_expired, transfers, transfers_in_doubt,
     // the queue
     queue_loading, queue_messages, queue_deliveries, queue_connections, queue_oldest_age, queue_links, queue_links_failing,
     accepting, delivering, spool_free_bytes, spool_size_bytes, spool_free_inodes,
