@@ -1,6 +1,7 @@
 """What a node says that cannot take a message of another one: whether it certainly does not have it."""
 import pytest
 
+from harness.fake_node import FakeNode
 from harness.nodes import Nodes
 from harness.watch import wait_until
 
@@ -42,3 +43,38 @@ def test_a_node_without_a_name_of_its_own_has_no_others(nodes):
     mx1.write_config()
     refused = mx1.command("check", check=False)
     assert refused.returncode != 0 and "node.mx2: set mta.node" in refused.stderr + refused.stdout
+
+
+def test_a_transfer_brings_one_message_and_no_other(nodes, remote):
+    """As a node that is out of its mind sends it, under the same name: the same message again, and then another one."""
+    sink = remote()
+    recorder = FakeNode("127.0.0.1", lambda subject: 200)
+    mx1 = nodes.add("mx1", start=False)
+    token = mx1.folder / "recorder.token"
+    token.write_text("prt_any\n")
+    token.chmod(0o600)
+    mx1.config["node.recorder"] = {"url": recorder.url, "token_file": str(token)}
+    mx1.start()
+    mx1.command("pause", "all")
+    id = mx1.submit("user@remote.example", subject="first")
+    mx1.command("message", "move", id, "--to", "recorder")
+    mx1.wait_until_empty()
+    recorder.end()
+    [first] = recorder.bodies
+    mx2 = nodes.add("mx2", start=False)
+    mx2.route("remote.example", sink)
+    mx2.start()
+    nodes.invite("mx2")
+
+    def send(body):
+        return nodes.apis["mx2"].request("POST", "/v1/transfer", body, type="application/vnd.postrider.message")
+    taken = send(first)
+    assert taken.status == 202 and not taken.json["duplicate"], taken.body
+    again = send(first)
+    assert again.status == 200 and again.json == {"id": taken.json["id"], "duplicate": True}, again.body
+    other = send(first.replace(b"Subject: first", b"Subject: other"))
+    assert other.status == 409 and taken.json["id"] in other.json["detail"], other.body
+    mx2.wait_until_empty()
+    assert [m.header("Subject") for m in sink.messages] == ["first"]
+    assert send(first).json == {"id": taken.json["id"], "duplicate": True}, "nor when it has been delivered"
+    assert len(sink.messages) == 1

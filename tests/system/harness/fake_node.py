@@ -8,6 +8,7 @@ class FakeNode:
     def __init__(self, address, answer):
         """`answer(subject)`: a status; 200 takes the message. It may block."""
         self.asked, self.taken, self.answer = [], [], answer
+        self.bodies = []  # of the requests
         self.ended = threading.Event()  # for answers that wait
         node = self
 
@@ -19,6 +20,7 @@ class FakeNode:
                 found = re.search(rb"^Subject: ([^\r\n]*)", content, re.MULTILINE)
                 subject = found[1].decode() if found else ""
                 node.asked.append(subject)
+                node.bodies.append(content)
                 status = node.answer(subject)
                 body = b'{"detail": "as the test says"}'
                 if status == 200:
