@@ -1,11 +1,13 @@
 """Nodes that do not answer, refuse or fail; and messages that two commands want to move at once."""
 import json
 import signal
+import subprocess
 import threading
 
 import pytest
 
 from harness.fake_node import FakeNode
+from harness.mta import BUILD
 from harness.nodes import Nodes
 from harness.sink import silence
 from harness.watch import wait_until
@@ -112,6 +114,20 @@ def test_a_node_that_is_no_longer_configured(cluster):
     wait_until(lambda: not mx1.status()["queue"]["problems"], 20, "the end of the problem")
     mx1.command("resume", "all")
     mx1.wait_until_empty()
+
+
+def test_a_command_moves_so_many_and_no_more(cluster):
+    """What waits for a node is held in memory and not delivered: a drain moves a whole queue, a few at a time."""
+    mx1 = cluster.mx1
+    cluster.mx2.answer = cluster.mx2.silence
+    mx1.stop()
+    subprocess.run([BUILD / "tests/bench/fill-spool", mx1.spool, "10400", "0"], check=True)
+    mx1.start(spool=False)
+    mx1.wait_log("spool: loaded: 10400 messages", 60)
+    done = json.loads(mx1.command("message", "move", "all", "--to", "mx2", "--json", seconds=120).stdout)
+    assert done["matched"] == 10400 and done["changed"] in range(10_000, 10_400), done
+    assert any("postrider drain" in each["why"] for each in done["not_changed"]), done
+    assert mx1.status()["queue"]["messages"] == 10400
 
 
 def test_a_drain_leaves_a_failing_node_alone(cluster):

@@ -236,6 +236,8 @@ std::string MessageChanges::why_not(const Change& change, const SelectedMessage&
     const bool moves = deps_.transfers.moves(info.id);
     if (change.op == op::move_back) return moves ? "" : "is not being moved to another node";
     if (moves) return std::string(being_moved);
+    if (change.op == op::move && deps_.transfers.full())
+        return "has to wait until others have been moved: \"postrider drain\" moves any number";
     if (change.op == op::move) return std::string(awaits_report(info) ? waits_for_report : "");
     if (change.op == op::hold) return info.held ? "is already held" : "";
     if (change.op == op::release) return info.held ? "" : "is not held";

@@ -43,6 +43,7 @@ public:
     };
     // Of a node, without an answer, at a time: at first, doubled by each that it takes.
     static constexpr std::size_t first_asked = 2, most_asked = 32;
+    static constexpr std::size_t most_moving = 10'000;      // in all, before messages named by commands are refused
     static constexpr std::size_t most_in_doubt = 16;        // of a node, before a drain leaves it alone
     static constexpr unsigned most_attempts = 5;            // of what a node never had, before it stays here
     static constexpr std::chrono::hours asked_for{14 * 24}; // less than the time that nodes remember transfers
@@ -58,6 +59,7 @@ public:
     // Before its file says so: it belongs to the caller from now on, until begin() or free(). False: to another one.
     [[nodiscard]] bool reserve(spool::QueueId id);
     void free(spool::QueueId id) { reserved_.erase(id); }
+    bool full() const { return entries_.size() + reserved_.size() >= most_moving; }
     // It was reserved, its file says so, and the engine holds it; if something of it is in flight nevertheless, it
     // stays here.
     void begin(spool::QueueId id, const spool::Transferring& how);
