@@ -166,7 +166,9 @@ def test_counts_of_the_journal(mta, api):
     assert {"name": "token:shop", "events": 3, "accepted": 3, "delivered": 0, "deferred": 0, "failed": 0, "left_out": 0} in summary["groups"]
     assert len(api.json("/v1/history/summary?by=type&limit=1")["groups"]) == 1
     assert api.json("/v1/history/summary?by=type&limit=1")["groups_total"] > 1
-    for query in ("", "?by=colour", "?by=type&limit=0", "?by=type&filter=colour%3Dred"):
+    within = api.json("/v1/history/summary?by=type&seconds=600")
+    assert (within["complete"], within["counted_from"], within["damaged"]) == (True, None, 0)
+    for query in ("", "?by=colour", "?by=type&limit=0", "?by=type&seconds=0", "?by=type&seconds=601", "?by=type&filter=colour%3Dred"):
         assert api.request("GET", f"/v1/history/summary{query}").status == 400, query
 
 

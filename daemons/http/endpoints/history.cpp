@@ -10,6 +10,8 @@ using tokens::Scope;
 
 namespace {
 
+constexpr std::uint64_t default_counting_seconds = 60, most_counting_seconds = 600;
+
 std::vector<std::string> words_in(const web::Request& request) {
     std::vector<std::string> words;
     for (const auto& [name, value] : request.parameters)
@@ -69,11 +71,14 @@ void search(Services& services, const std::shared_ptr<Call>& call) {
 void summarize(Services& services, const std::shared_ptr<Call>& call) {
     const auto limit = limit_in(call->request());
     if (!limit) return call->respond(limit.error());
-    services.journal.summarize(words_in(call->request()), {{std::string(call->parameter("by"))}}, *limit, {},
-                               cancelled_with(*call), [call](const JournalReader::Answer& answer) {
+    const auto seconds = number_in(call->request(), "seconds", default_counting_seconds, most_counting_seconds);
+    if (!seconds) return call->respond(seconds.error());
+    services.journal.summarize(words_in(call->request()), {{std::string(call->parameter("by"))}}, *limit,
+                               std::chrono::seconds(*seconds), cancelled_with(*call),
+                               [call](const JournalReader::Answer& answer) {
                                    if (const auto problem = problem_of(answer)) return call->respond(*problem);
                                    auto out = answer.summaries.front();
-                                   out["damaged"] = answer.damaged;
+                                   out.update(extent_of(answer));
                                    call->respond(json_response(200, out));
                                });
 }
@@ -134,6 +139,12 @@ json json_of(const history::MessageHistory& message, const ListPart& part) {
     return out;
 }
 
+json extent_of(const JournalReader::Answer& answer) {
+    return {{"complete", answer.complete},
+            {"counted_from", answer.counted_from.empty() ? json() : json(answer.counted_from)},
+            {"damaged", answer.damaged}};
+}
+
 std::optional<Problem> problem_of(const JournalReader::Answer& answer) {
     if (!answer.wrong.empty()) return Problem{400, "invalid-request", answer.wrong};
     if (!answer.failed.empty()) return Problem{503, "unavailable", "The journal cannot be read: " + answer.failed, 5};
@@ -162,7 +173,9 @@ void add_history(Router& router, Services& services) {
          .summary = "Count events of the journal",
          .parameters = {{"by", "class, link, day, submitter, pool, lane, domain, reply, type, rule, limit or network"},
                         {"filter", "Words that select events; none: all", Parameter::Kind::texts},
-                        {"limit", "Maximum number of groups: 100 by default, at most 1000", Parameter::Kind::number}},
+                        {"limit", "Maximum number of groups: 100 by default, at most 1000", Parameter::Kind::number},
+                        {"seconds", "Maximum time to count, newest first: 60 by default, at most 600",
+                         Parameter::Kind::number}},
          .answer = schema::history_summary,
          .statuses = {200, 400, 503},
          .handle = [&services](const std::shared_ptr<Call>& call) { summarize(services, call); }});

@@ -16,6 +16,8 @@ nlohmann::json json_of(const history::MessageHistory& message);
 nlohmann::json json_of(const history::MessageHistory& message, const ListPart& part);
 // It is true when the client has gone.
 JournalReader::Cancelled cancelled_with(const Call& call);
+// How much of the journal was counted: "complete", "counted_from", "damaged".
+nlohmann::json extent_of(const JournalReader::Answer& answer);
 // Why the journal could not answer; nothing: it has.
 std::optional<Problem> problem_of(const JournalReader::Answer& answer);
 

@@ -54,9 +54,7 @@ std::expected<smtp::Duration, Problem> time_in(const web::Request& request) {
 }
 
 json answer_of(const View& view, JournalReader::Answer& answer) {
-    json out = {{"complete", answer.complete},
-                {"counted_from", answer.counted_from.empty() ? json() : json(answer.counted_from)},
-                {"damaged", answer.damaged}};
+    auto out = extent_of(answer);
     for (std::size_t i = 0; i < view.counts.size(); ++i)
         out[std::string(view.counts[i].first)] = std::move(answer.summaries[i]);
     if (const auto types = out.find("types"); types != out.end()) {

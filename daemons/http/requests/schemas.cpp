@@ -392,10 +392,10 @@ json schemas() {
                 {"next", next_part()},
                 {"damaged", number()}}));
     put(out, "Summary", summary_members());
-    put(out, schema::history_summary, with(summary_members(), object({{"damaged", number()}})));
     const auto counted = object({{"complete", described(flag(), "Everything since then was counted, within the time.")},
                                  {"counted_from", time()},
                                  {"damaged", number()}});
+    put(out, schema::history_summary, with(summary_members(), counted));
     put(out, schema::senders,
         with(counted, object({{"submitters", named("Summary")},
                               {"pools", named("Summary")},
