@@ -125,7 +125,8 @@ spool::Result<std::vector<json>> HistorySearch::read_block(spool::SegmentBlocks&
 spool::Result<> HistorySearch::newest_first(const HistoryQuery& query, const std::function<bool(json)>& visit,
                                             std::uint64_t from) {
     Walk walk{.from = from};
-    TRY(go_on(walk, query, visit, [] { return false; }));
+    const auto done = go_on(walk, query, visit, [] { return false; });
+    if (!done) return std::unexpected(done.error());
     return {};
 }
 
