@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
@@ -57,7 +58,9 @@ def fill(mta, given):
 def send_to_many(api):
     to = [f"user{n}@d{n % 100}.example" for n in range(MANY)]
     text = "From: a@test.example\r\nSubject: to many\r\n\r\nHello.\r\n"
-    return api.exchange("POST", "/v1/messages", {"from": "a@test.example", "to": to, "raw": text}).json["id"]
+    answer = api.exchange("POST", "/v1/messages", {"from": "a@test.example", "to": to, "raw": text})
+    assert answer.status == 202, answer.body
+    return answer.json["id"]
 
 
 def requests(api, large):
@@ -128,8 +131,12 @@ def main():
             begun = time.monotonic()
             mta.start(spool=False)
             wait_until(lambda: (api.exchange("GET", "/v1/status").json or {}).get("loading") is False, 1800, "the spool to be read")
+            mta.wait_log("idempotency keys: all messages in the spool have been read", 600)
             print(f"loaded after {time.monotonic() - begun:.0f} s", flush=True)
             return 0 if look(mta, api, given.times, given.only) else 1
+        except Exception:
+            traceback.print_exc()  # before a million files are removed
+            raise
         finally:
             mta.kill_everything()
 

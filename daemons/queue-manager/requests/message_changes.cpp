@@ -469,7 +469,7 @@ void MessageChanges::finish(const Change& change, bool by_filter) {
                              {"skipped", change.skipped},   {"in_flight", change.in_flight},
                              {"still_paused", change.kept}, {"would_change", change.changed},
                              {"dry_run", change.dry_run}};
-    if (change.op == op::schedule) {
+    if (change.op == op::schedule || (change.op == op::move && !change.why_not.empty())) {
         auto& named = answer["not_changed"] = nlohmann::json::array();
         for (const auto& each : change.why_not) named.push_back({{"id", each.id.text()}, {"why", each.why}});
     }
