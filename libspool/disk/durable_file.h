@@ -12,7 +12,7 @@ namespace spool {
 // again.
 Result<> replace_durably(Disk& disk, const std::string& path, std::string_view content);
 
-// Durably; a file that is not there is no error.
+// Durably. No error if there is no such file.
 Result<> remove_durably(Disk& disk, const std::string& path);
 
 } // namespace spool
