@@ -24,7 +24,8 @@ public:
         bool under_way = false;
     };
 
-    explicit LookupQueue(std::size_t workers) : workers_(workers) {}
+    // Numbers begin after `last`.
+    explicit LookupQueue(std::size_t workers, std::uint64_t last = 0) : workers_(workers), last_(last) {}
 
     // Nothing: too many are waiting.
     std::optional<std::uint64_t> add(std::string key, Time begin, Time deadline);
@@ -39,13 +40,14 @@ public:
 
     std::optional<Time> next_deadline() const;
     bool wants_worker() const { return !waiting_.empty() && busy_ < workers_; }
+    std::uint64_t last() const { return last_; }
     std::size_t busy() const { return busy_; }
     // Every worker is busy with a lookup whose time is over: nothing can be looked up.
     bool stuck() const { return busy_ == workers_ && overdue_.size() >= workers_; }
 
 private:
     std::size_t workers_, busy_ = 0;
-    std::uint64_t last_ = 0;
+    std::uint64_t last_;
     std::deque<std::uint64_t> waiting_;
     std::map<std::uint64_t, Lookup> lookups_; // waiting, or under way within their time
     std::map<std::uint64_t, Time> overdue_;   // under way, and reported as expired

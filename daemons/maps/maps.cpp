@@ -31,6 +31,7 @@ void Maps::reconfigure(common::DaemonConfig daemon_config) {
     const auto& files = daemon_config.secrets_as<proto::secrets::Maps>().tables;
     std::erase_if(tables_, [&](auto& each) {
         if (std::ranges::find(files, each.first, &proto::secrets::TableFile::table) != files.end()) return false;
+        if (each.second.pool) each.second.pool->give_up("the configuration no longer names this table");
         context_.loop.defer([this, name = each.first] { problems_.set(name, ""); });
         return true;
     });
@@ -57,9 +58,9 @@ void Maps::take(const proto::secrets::TableFile& file) {
             {0, "", "this program was built without the library for tables of this type", false}});
     if (read) {
         for (const auto& note : read->notes) context_.log.info("table {}: {}", file.table, note);
-        auto former =
-            std::exchange(table.pool, std::make_unique<TablePool>(context_.loop, context_.log, context_.metrics,
-                                                                  file.table, *std::move(read)));
+        auto former = std::move(table.pool);
+        table.pool = std::make_unique<TablePool>(context_.loop, context_.log, context_.metrics, file.table,
+                                                 *std::move(read), former.get());
         table.text = file.text;
         table.problem.clear();
         if (former) common::destroy_later(context_.loop, std::move(former));

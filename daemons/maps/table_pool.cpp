@@ -159,11 +159,19 @@ Outcome TablePool::Shared::serve(const Job& job, Connection& connection) {
     }
 }
 
+// Numbers continue after those of the former pool: a caller that is gone names none of ours.
 TablePool::TablePool(common::Loop& loop, common::Log& log, common::Metrics& metrics, std::string name,
-                     tables::DatabaseTable table)
+                     tables::DatabaseTable table, TablePool* former)
     : loop_(loop), log_(log), metrics_(metrics), name_(std::move(name)),
       shared_(std::make_shared<Shared>(std::move(table), loop, [this] { collect(); })),
-      queue_(shared_->table.connections), deadline_(loop, [this] { expire(); }) {}
+      queue_(shared_->table.connections, former ? former->queue_.last() : 0), deadline_(loop, [this] { expire(); }) {
+    if (!former) return;
+    for (auto& [number, each] : std::exchange(former->waiting_, {})) look_up(each.key, std::move(each.done));
+}
+
+void TablePool::give_up(const std::string& why) {
+    for (auto& [number, each] : std::exchange(waiting_, {})) each.done(tables::Answer::unavailable(why), true);
+}
 
 TablePool::~TablePool() {
     {
@@ -189,7 +197,7 @@ std::uint64_t TablePool::look_up(const std::string& key, Done done) {
         loop_.defer([done = std::move(done), why = std::move(why)] { done(tables::Answer::unavailable(why), true); });
         return 0;
     }
-    waiting_[*number] = std::move(done);
+    waiting_[*number] = {key, std::move(done)};
     assign();
     return *number;
 }
@@ -270,7 +278,7 @@ void TablePool::finish(const LookupQueue::Lookup& lookup, const tables::Answer& 
                          std::chrono::duration_cast<smtp::Duration>(Clock::now() - lookup.begin));
     const auto found = waiting_.find(lookup.number);
     if (found == waiting_.end()) return;
-    const auto done = std::move(found->second);
+    const auto done = std::move(found->second.done);
     waiting_.erase(found);
     done(answer, whole_table);
 }

@@ -18,11 +18,15 @@ public:
     // Called once, from the loop, never from within look_up().
     using Done = std::function<void(const tables::Answer& answer, bool whole_table)>;
 
-    // `name`: "mysql:/etc/postrider/users.cf".
+    // `name`: "mysql:/etc/postrider/users.cf". `former`: the pool that this one replaces, whose lookups are repeated
+    // here.
     TablePool(common::Loop& loop, common::Log& log, common::Metrics& metrics, std::string name,
-              tables::DatabaseTable table);
+              tables::DatabaseTable table, TablePool* former);
     ~TablePool();
     TablePool(const TablePool&) = delete;
+
+    // No pool takes over: all that wait learn that.
+    void give_up(const std::string& why);
 
     // `key` as the daemons have it. Number 0: `done` is called in a later turn whatever happens.
     std::uint64_t look_up(const std::string& key, Done done);
@@ -33,6 +37,10 @@ public:
 
 private:
     struct Shared; // with the threads
+    struct Waiting {
+        std::string key;
+        Done done;
+    };
     void assign();
     void collect();
     void expire();
@@ -45,7 +53,7 @@ private:
     std::string name_;
     std::shared_ptr<Shared> shared_;
     LookupQueue queue_;
-    std::map<std::uint64_t, Done> waiting_;
+    std::map<std::uint64_t, Waiting> waiting_;
     std::size_t threads_ = 0;
     common::Timer deadline_;
 };

@@ -122,7 +122,7 @@ def test_mail_waits_while_the_database_is_away(mta, table, server):
     server.stop()
     with mta.client(mta.relay_port) as c:
         c.say("MAIL FROM:<a@remote.example>")
-        assert re.search("^451 4.3", c.say("RCPT TO:<all@lists.example>"))
+        assert "450 4.3.0" in c.say("RCPT TO:<all@lists.example>")
     mta.sendmail("all@lists.example")
     mta.wait_log(rf"warning: table {re.escape(table)}: database \S*{server.port}: ")
     mta.wait_log(rf"warning: table {re.escape(table)}: .*; mail that depends on it waits until it answers")
@@ -134,17 +134,29 @@ def test_mail_waits_while_the_database_is_away(mta, table, server):
     assert not mta.logged("status=bounced")
 
 
-def test_a_frozen_database_harms_only_its_own_table(mta, table, server, kind):
-    assert value(mta, table, "info@lists.example")
+def test_a_frozen_database_harms_only_its_own_table(mta, kind, server):
+    named = write_table(mta, kind, server)
+    mta.config["relay"] = {"domains": ["lists.example"], "recipients": [named]}
+    mta.config["virtual_mailbox"] = {"domains": ["boxes.example"], "deliver": f"maildir:{mta.folder}/mail/{{user}}",
+                                     "recipients": [f"text:{mta.folder}/boxes"]}
+    (mta.folder / "boxes").write_text("someone@boxes.example x\n")
+    mta.start()
+    assert value(mta, named, "info@lists.example")
     server.freeze()
-    done = query(mta, table, "all@lists.example")
+    done = query(mta, named, "all@lists.example")
     assert done.returncode == 75 and re.search(r"no (answer|connection) (in time|within)", done.stderr), done.stderr
-    mta.sendmail("all@lists.example")
-    mta.sendmail("someone@test.example")
+    with mta.client(mta.relay_port) as c:
+        c.say("MAIL FROM:<a@remote.example>")
+        assert "450 4.3.0" in c.say("RCPT TO:<all@lists.example>")
+        assert "250" in c.say("RCPT TO:<someone@boxes.example>")
+    mta.submit(f"{mta.user}@test.example")
     mta.wait_mailbox(1)
     server.thaw()
-    mta.wait_mailbox(1, user="other", seconds=40)
-    assert not mta.logged("status=bounced")
+    def answers():
+        with mta.client(mta.relay_port) as c:
+            c.say("MAIL FROM:<a@remote.example>")
+            return "250" in c.say("RCPT TO:<all@lists.example>")
+    wait_until(answers, 60, "the database to be asked again")
 
 
 def test_a_changed_file_takes_effect_and_a_broken_one_does_not(mta, table, kind, server):

@@ -27,19 +27,42 @@ class Server:
         self.service = Service(self.command, self.place, lambda: listens(self.address, self.port), self.environment)
 
     def stop(self):
+        self.signal(signal.SIGKILL)
         self.service.stop()
+
+    def signal(self, number):
+        for pid in self.processes():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+    def processes(self):
+        """It and all below it: PostgreSQL's have sessions of their own."""
+        if self.service.process.poll() is not None:
+            return set()
+        found = {self.service.process.pid}
+        parents = {}
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    with open(f"/proc/{entry}/stat") as stat:
+                        parents[int(entry)] = int(stat.read().rsplit(")", 1)[1].split()[1])
+                except (FileNotFoundError, ProcessLookupError):
+                    pass
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        return found
 
     def remove(self):
         self.stop()
         shutil.rmtree(self.place, ignore_errors=True)
 
     def freeze(self):
-        for pid in self.service.of_our_session():
-            os.kill(pid, signal.SIGSTOP)
+        self.signal(signal.SIGSTOP)
 
     def thaw(self):
-        for pid in self.service.of_our_session():
-            os.kill(pid, signal.SIGCONT)
+        self.signal(signal.SIGCONT)
 
 
 class Mariadb(Server):
@@ -53,7 +76,7 @@ class Mariadb(Server):
         self.environment = environment(package)
         (self.place / "data").mkdir()
         common = [package / "usr/sbin/mariadbd", "--no-defaults", "--user=root", f"--datadir={self.place}/data", f"--basedir={package}/usr",
-                  f"--lc-messages-dir={share}", "--innodb-buffer-pool-size=8M", "--innodb-log-file-size=4M"]
+                  f"--lc-messages-dir={share}", f"--tmpdir={self.place}", "--innodb-buffer-pool-size=8M", "--innodb-log-file-size=4M"]
         system = "".join((share / name).read_text() for name in
                          ("mysql_system_tables.sql", "mysql_performance_tables.sql", "mysql_system_tables_data.sql"))
         ours = ["flush privileges", "create database mail", "use mail", f"create user 'mail'@'%' identified by '{PASSWORD}'",

@@ -32,8 +32,8 @@ ListKey lookup_tables(std::vector<std::string>& values) {
 Section section_for(LookupTable& s) {
     return {"table.<name>",
             "A lookup table that needs more settings than a type and a location. Lists of tables refer to it as "
-            "\"table:NAME\". Text files, compiled files, regular expressions, networks and databases (\"mysql:FILE\", "
-            "\"pgsql:FILE\", \"ldap:FILE\") need no such section: see postrider-tables(5).",
+            "\"table:NAME\". Text files, compiled files, regular expressions and networks need no such section: see "
+            "postrider-tables(5).",
             {
                 {"kind", one_of(s.kind, kinds),
                  "Type of the table. \"entries\": the entries listed here. \"sqlite\": a query of an SQLite database. "
