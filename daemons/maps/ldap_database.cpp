@@ -1,6 +1,6 @@
 #include "daemons/maps/ldap_database.h"
+#include <algorithm>
 #include <fmt/format.h>
-#include <set>
 
 namespace maps {
 
@@ -68,8 +68,12 @@ std::expected<void, std::string> LdapDatabase::connect(const tables::DatabaseSer
     if (const int code = ldap_initialize(&connection_, server.url.c_str()); code != LDAP_SUCCESS)
         return std::unexpected(std::string(ldap_err2string(code)));
     const auto time = time_until(deadline);
+    bool settings_valid = true;
+    const auto set = [&](int option, const void* value) {
+        settings_valid = ldap_set_option(connection_, option, value) == LDAP_OPT_SUCCESS && settings_valid;
+    };
     const auto set_text = [&](int option, const std::string& value) {
-        if (!value.empty()) ldap_set_option(connection_, option, value.c_str());
+        if (!value.empty()) set(option, value.c_str());
     };
     ldap_set_option(connection_, LDAP_OPT_PROTOCOL_VERSION, &ldap.version);
     ldap_set_option(connection_, LDAP_OPT_NETWORK_TIMEOUT, &time);
@@ -83,8 +87,9 @@ std::expected<void, std::string> LdapDatabase::connect(const tables::DatabaseSer
     set_text(LDAP_OPT_X_TLS_CERTFILE, tls.certificate);
     set_text(LDAP_OPT_X_TLS_KEYFILE, tls.key);
     set_text(LDAP_OPT_X_TLS_CIPHER_SUITE, tls.ciphers);
-    ldap_set_option(connection_, LDAP_OPT_X_TLS_REQUIRE_CERT, &verify);
-    ldap_set_option(connection_, LDAP_OPT_X_TLS_NEWCTX, &client);
+    set(LDAP_OPT_X_TLS_REQUIRE_CERT, &verify);
+    set(LDAP_OPT_X_TLS_NEWCTX, &client);
+    if (!settings_valid) return std::unexpected(std::string("a tls_ setting of the file cannot be used"));
     if (ldap.start_tls)
         if (const int code = ldap_start_tls_s(connection_, nullptr, nullptr); code != LDAP_SUCCESS)
             return std::unexpected(fmt::format("STARTTLS: {}", error_text(code)));
@@ -136,10 +141,11 @@ bool LdapDatabase::take_entry(LDAPMessage* entry, tables::ResultValues& values, 
     for (const auto& attribute : table_.ldap.attributes)
         if (!each_value(attribute, [&](std::string_view value) { return values.add(value); })) return false;
     for (const auto& attribute : table_.ldap.dn_attributes)
-        each_value(attribute, [&](std::string_view name) {
-            names.emplace_back(name);
-            return names.size() <= table_.ldap.recursion_limit;
-        });
+        if (!each_value(attribute, [&](std::string_view name) {
+                if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+                return names.size() <= table_.ldap.recursion_limit;
+            }))
+            return false;
     return true;
 }
 
@@ -172,13 +178,19 @@ std::optional<Outcome> LdapDatabase::search(const Search& what, tables::ResultVa
         }
         if (kind == LDAP_RES_SEARCH_ENTRY && !take_entry(message.get(), values, names)) {
             ldap_abandon_ext(connection_, number, nullptr, nullptr);
+            if (names.size() > table_.ldap.recursion_limit)
+                return unavailable(
+                    fmt::format("more entries than recursion_limit permits ({})", table_.ldap.recursion_limit), false,
+                    true);
             return Outcome{values.answer(), false, true};
         }
         if (kind != LDAP_RES_SEARCH_RESULT) continue; // an entry, or a referral that is not followed
         if (ldap_parse_result(connection_, message.get(), &code, nullptr, nullptr, nullptr, nullptr, 0) != LDAP_SUCCESS)
             return search_failed(LDAP_DECODING_ERROR);
-        if (code == LDAP_SUCCESS || code == LDAP_NO_SUCH_OBJECT) return std::nullopt;
-        return search_failed(code);
+        if (code == LDAP_SUCCESS || (code == LDAP_NO_SUCH_OBJECT && what.of_key)) return std::nullopt;
+        auto failed = search_failed(code);
+        if (what.of_key && !failed.lost) failed.whole_table = false; // this name, or this base, is at fault
+        return failed;
     }
 }
 
@@ -188,17 +200,12 @@ Outcome LdapDatabase::look_up(const std::string& key, Deadline deadline) {
     if (!base || !filter) return {};
     tables::ResultValues values(table_.result_format, key, table_.expansion_limit);
     std::vector<std::string> names;
-    if (auto ended = search({*base, *filter, library_scope(table_.ldap.scope)}, values, names, deadline))
+    if (auto ended = search({*base, *filter, library_scope(table_.ldap.scope), table_.ldap.base.has_placeholders()},
+                            values, names, deadline))
         return *std::move(ended);
-    std::set<std::string> seen;
     for (std::size_t next = 0; next < names.size(); ++next) { // groups: each entry once
         const auto name = names[next];
-        if (!seen.insert(name).second) continue;
-        if (seen.size() > table_.ldap.recursion_limit)
-            return unavailable(
-                fmt::format("more entries than recursion_limit permits ({})", table_.ldap.recursion_limit), false,
-                false);
-        if (auto ended = search({name, "(objectclass=*)", LDAP_SCOPE_BASE}, values, names, deadline))
+        if (auto ended = search({name, "(objectclass=*)", LDAP_SCOPE_BASE, true}, values, names, deadline))
             return *std::move(ended);
     }
     return {values.answer()};

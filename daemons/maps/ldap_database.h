@@ -18,6 +18,7 @@ private:
     struct Search {
         std::string base, filter;
         int scope = LDAP_SCOPE_SUBTREE;
+        bool of_key = false; // its base depends on the key, or is a value that was found
     };
     std::string error_text(int code) const;
     std::expected<void, std::string> bind(Deadline deadline);

@@ -31,11 +31,13 @@ std::expected<void, std::string> MysqlDatabase::connect(const tables::DatabaseSe
     connection_ = mysql_init(nullptr);
     if (!connection_) return std::unexpected(std::string("out of memory"));
     const auto time = remaining_seconds(deadline);
+    const auto answer_time =
+        static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(table_.timeout).count()); // later lookups, too
     const unsigned no_local_files = 0; // a server must not ask for files of this host
     const my_bool reconnect = 0, verify = table_.tls.verify ? 1 : 0, enforce = 1;
     mysql_options(connection_, MYSQL_OPT_CONNECT_TIMEOUT, &time);
-    mysql_options(connection_, MYSQL_OPT_READ_TIMEOUT, &time);
-    mysql_options(connection_, MYSQL_OPT_WRITE_TIMEOUT, &time);
+    mysql_options(connection_, MYSQL_OPT_READ_TIMEOUT, &answer_time);
+    mysql_options(connection_, MYSQL_OPT_WRITE_TIMEOUT, &answer_time);
     mysql_options(connection_, MYSQL_OPT_LOCAL_INFILE, &no_local_files);
     mysql_options(connection_, MYSQL_OPT_RECONNECT, &reconnect);
     mysql_options(connection_, MYSQL_SET_CHARSET_NAME, table_.charset.c_str());
@@ -52,23 +54,26 @@ std::expected<void, std::string> MysqlDatabase::connect(const tables::DatabaseSe
         mysql_real_connect(connection_, host, or_null(table_.user), or_null(password), or_null(table_.database),
                            server.port, or_null(server.socket), CLIENT_MULTI_RESULTS);
     explicit_bzero(password.data(), password.size());
-    if (connected) return {};
-    auto why = error();
+    const bool encrypted = connected && mysql_get_ssl_cipher(connection_) != nullptr;
+    if (connected && (encrypted || !table_.tls.required)) return {};
+    auto why = connected ? std::string("the server does not offer TLS, which the file requires") : error();
     close();
     return std::unexpected(std::move(why));
 }
 
-Outcome MysqlDatabase::statement_failed() {
+Outcome MysqlDatabase::statement_failed(Deadline deadline) {
     const auto code = mysql_stmt_errno(statement_);
+    constexpr std::chrono::milliseconds soon(100); // the library's time-out is the lookup's, and not exact
     auto why = smtp::printable(mysql_stmt_error(statement_), 300);
     const bool lost = (code >= first_client_error && code <= last_client_error) || code == ER_SERVER_SHUTDOWN ||
                       code == ER_UNKNOWN_STMT_HANDLER || code == 0;
     const bool passing = code == ER_LOCK_WAIT_TIMEOUT || code == ER_LOCK_DEADLOCK || code == ER_QUERY_INTERRUPTED;
+    if (lost && remaining(deadline) < soon) return unavailable("no answer in time", false, true);
     if (!lost && !passing) why = fmt::format("the query failed: {}", why);
     return unavailable(std::move(why), !passing, lost);
 }
 
-Outcome MysqlDatabase::look_up(const std::string& key, Deadline) {
+Outcome MysqlDatabase::look_up(const std::string& key, Deadline deadline) {
     const auto parameters = table_.query.parameters(key);
     if (!parameters) return {};
     if (!statement_) {
@@ -76,7 +81,7 @@ Outcome MysqlDatabase::look_up(const std::string& key, Deadline) {
         if (!statement_) return unavailable("out of memory", true, true);
         const auto& text = table_.query.statement();
         if (mysql_stmt_prepare(statement_, text.data(), text.size()) != 0) {
-            auto failed = statement_failed();
+            auto failed = statement_failed(deadline);
             mysql_stmt_close(std::exchange(statement_, nullptr));
             return failed;
         }
@@ -90,18 +95,18 @@ Outcome MysqlDatabase::look_up(const std::string& key, Deadline) {
         bound[i].buffer = const_cast<char*>((*parameters)[i].data());
         bound[i].buffer_length = (*parameters)[i].size();
     }
-    if (!bound.empty() && mysql_stmt_bind_param(statement_, bound.data()) != 0) return statement_failed();
-    if (mysql_stmt_execute(statement_) != 0) return statement_failed();
+    if (!bound.empty() && mysql_stmt_bind_param(statement_, bound.data()) != 0) return statement_failed(deadline);
+    if (mysql_stmt_execute(statement_) != 0) return statement_failed(deadline);
     tables::ResultValues values(table_.result_format, key, table_.expansion_limit);
     bool any = false;
     for (;;) {
         if (mysql_stmt_field_count(statement_) > 0) {
             any = true;
-            if (auto ended = read_rows(values)) return *std::move(ended);
+            if (auto ended = read_rows(values, deadline)) return *std::move(ended);
         }
         mysql_stmt_free_result(statement_);
         const int more = mysql_stmt_more_results(statement_) ? mysql_stmt_next_result(statement_) : -1;
-        if (more > 0) return statement_failed();
+        if (more > 0) return statement_failed(deadline);
         if (more < 0) break;
     }
     if (!any && table_.requires_result_set)
@@ -109,7 +114,7 @@ Outcome MysqlDatabase::look_up(const std::string& key, Deadline) {
     return {values.answer()};
 }
 
-std::optional<Outcome> MysqlDatabase::read_rows(tables::ResultValues& values) {
+std::optional<Outcome> MysqlDatabase::read_rows(tables::ResultValues& values, Deadline deadline) {
     const auto columns = mysql_stmt_field_count(statement_);
     if (columns > most_columns) return unavailable("the query returns too many columns", true, true);
     std::vector<MYSQL_BIND> bound(columns);
@@ -122,12 +127,13 @@ std::optional<Outcome> MysqlDatabase::read_rows(tables::ResultValues& values) {
         bound[i].is_null = &nulls[i];
         bound[i].error = &truncated[i];
     }
-    if (mysql_stmt_bind_result(statement_, bound.data()) != 0) return statement_failed();
+    if (mysql_stmt_bind_result(statement_, bound.data()) != 0) return statement_failed(deadline);
     std::string value;
     for (;;) {
+        if (Clock::now() >= deadline) return unavailable("the result is not complete in time", false, true);
         const int status = mysql_stmt_fetch(statement_);
         if (status == MYSQL_NO_DATA) return std::nullopt;
-        if (status != 0 && status != MYSQL_DATA_TRUNCATED) return statement_failed();
+        if (status != 0 && status != MYSQL_DATA_TRUNCATED) return statement_failed(deadline);
         for (unsigned i = 0; i < columns; ++i) {
             if (nulls[i]) continue;
             if (lengths[i] > tables::ResultValues::most_bytes) // the rest is not read: the connection ends
@@ -139,7 +145,8 @@ std::optional<Outcome> MysqlDatabase::read_rows(tables::ResultValues& values) {
             one.buffer = value.data();
             one.buffer_length = value.size();
             one.length = &length;
-            if (!value.empty() && mysql_stmt_fetch_column(statement_, &one, i, 0) != 0) return statement_failed();
+            if (!value.empty() && mysql_stmt_fetch_column(statement_, &one, i, 0) != 0)
+                return statement_failed(deadline);
             if (!values.add(value)) return Outcome{values.answer(), false, true};
         }
     }

@@ -18,9 +18,9 @@ public:
 
 private:
     std::string error() const;
-    Outcome statement_failed();
+    Outcome statement_failed(Deadline deadline);
     // Of the result set that is open; nothing: all its rows were read.
-    std::optional<Outcome> read_rows(tables::ResultValues& values);
+    std::optional<Outcome> read_rows(tables::ResultValues& values, Deadline deadline);
     void close();
 
     const tables::DatabaseTable& table_;

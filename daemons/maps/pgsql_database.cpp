@@ -8,7 +8,6 @@ namespace maps {
 
 namespace {
 
-constexpr const char* statement_name = "lookup";
 constexpr std::string_view timed_out = "no answer in time";
 
 // False: the deadline has passed.
@@ -56,7 +55,7 @@ std::expected<void, std::string> PgsqlDatabase::connect(const tables::DatabaseSe
     add_if("user", table_.user);
     add_if("password", password);
     add("dbname", table_.database.c_str());
-    add("passfile", "/dev/null"); // what is not in the table's file is not read from others
+    add("passfile", "/nonexistent"); // what is not in the table's file is not read from others
     add("client_encoding", table_.charset.c_str());
     add("application_name", "postrider-maps");
     add("gssencmode", "disable");
@@ -109,30 +108,14 @@ Outcome PgsqlDatabase::failed(const PGresult* result) {
     return unavailable(lost ? why : fmt::format("the query failed: {}", why), true, lost);
 }
 
-std::optional<Outcome> PgsqlDatabase::prepare(Deadline deadline) {
-    if (prepared_) return std::nullopt;
-    if (PQsendPrepare(connection_, statement_name, table_.query.statement().c_str(), 0, nullptr) == 0 ||
-        !flush(deadline))
-        return unavailable(error(), true, true);
-    std::optional<Outcome> out;
-    for (;;) {
-        const auto result = next_result(deadline);
-        if (!result) return unavailable(result.error(), true, true);
-        if (!*result) break;
-        if (PQresultStatus(result->get()) != PGRES_COMMAND_OK && !out) out = failed(result->get());
-    }
-    prepared_ = !out;
-    return out;
-}
-
 Outcome PgsqlDatabase::look_up(const std::string& key, Deadline deadline) {
     const auto parameters = table_.query.parameters(key);
     if (!parameters) return {};
-    if (auto not_prepared = prepare(deadline)) return *std::move(not_prepared);
     std::vector<const char*> values;
     for (const auto& each : *parameters) values.push_back(each.c_str());
-    if (PQsendQueryPrepared(connection_, statement_name, static_cast<int>(values.size()), values.data(), nullptr,
-                            nullptr, 0) == 0)
+    // Prepared without a name, for this lookup alone: a proxy such as PgBouncer may give each one another connection.
+    if (PQsendQueryParams(connection_, table_.query.statement().c_str(), static_cast<int>(values.size()), nullptr,
+                          values.data(), nullptr, nullptr, 0) == 0)
         return unavailable(error(), true, true);
     PQsetSingleRowMode(connection_); // a large result is not held as a whole
     if (!flush(deadline)) return unavailable(error().empty() ? std::string(timed_out) : error(), true, true);

@@ -1,9 +1,8 @@
-// A connection to a PostgreSQL server, by libpq without blocking calls: each step ends at the deadline. The query is a
-// prepared statement.
+// A connection to a PostgreSQL server, by libpq without blocking calls: each step ends at the deadline. The query has
+// parameters, and is prepared without a name.
 #pragma once
 #include "daemons/maps/database.h"
 #include <libpq-fe.h>
-#include <optional>
 
 namespace maps {
 
@@ -24,13 +23,10 @@ private:
     bool flush(Deadline deadline);
     // The next result of what was sent; null: there is no further one. The error: the connection has failed.
     std::expected<Result, std::string> next_result(Deadline deadline);
-    // Nothing: it was prepared.
-    std::optional<Outcome> prepare(Deadline deadline);
     Outcome failed(const PGresult* result);
 
     const tables::DatabaseTable& table_;
     PGconn* connection_ = nullptr;
-    bool prepared_ = false;
     bool overdue_ = false; // the last wait has ended at its deadline
 };
 

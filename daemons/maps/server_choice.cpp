@@ -42,16 +42,13 @@ bool ServerChoice::works(std::size_t server) {
     return news;
 }
 
-std::string ServerChoice::problem(Time now) const {
+// Without the time of the next attempt: the text is the same until something changes.
+std::string ServerChoice::problem() const {
     std::string out;
-    auto next = Time::max();
-    for (const auto& state : servers_) {
+    for (const auto& state : servers_)
         out +=
             fmt::format("{}{}: {}", out.empty() ? "" : "; ", state.name, state.why.empty() ? "not tried" : state.why);
-        next = std::min(next, state.until);
-    }
-    const auto wait = std::chrono::ceil<std::chrono::seconds>(next - now).count();
-    return wait > 0 ? fmt::format("{}; next attempt in {} s", out, wait) : out;
+    return out;
 }
 
 } // namespace maps

@@ -21,8 +21,8 @@ public:
     bool failed(std::size_t server, std::string why, Time now);
     // True: it had failed.
     bool works(std::size_t server);
-    // Why there is none to try: "db1: …; db2: …; next attempt in 5 s".
-    std::string problem(Time now) const;
+    // Why there is none to try: "db1: …; db2: …".
+    std::string problem() const;
 
     static constexpr std::chrono::seconds first_pause{1};
 

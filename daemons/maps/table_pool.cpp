@@ -2,6 +2,7 @@
 #include "daemons/common/lookup/format/key_value.h"
 #include "daemons/common/text/units.h"
 #include "daemons/maps/server_choice.h"
+#include "libsmtp/text/utf8.h"
 #include <condition_variable>
 #include <fmt/format.h>
 #include <mutex>
@@ -128,11 +129,10 @@ std::expected<void, std::string> TablePool::Shared::connect(const Job& job, Conn
         connection = {std::move(database), server, false};
         const std::lock_guard lock(mutex);
         ++open;
-        if (servers.works(server)) recoveries.push_back(table.servers[server].text());
         return {};
     }
     const std::lock_guard lock(mutex);
-    return std::unexpected(servers.problem(Clock::now()));
+    return std::unexpected(servers.problem());
 }
 
 Outcome TablePool::Shared::serve(const Job& job, Connection& connection) {
@@ -142,20 +142,25 @@ Outcome TablePool::Shared::serve(const Job& job, Connection& connection) {
                 return {tables::Answer::unavailable(std::move(connected).error()), true, false};
         enter(job, Stage::asking, connection.server);
         auto outcome = connection.database->look_up(job.key, job.deadline);
-        if (!outcome.lost) {
+        const auto server = connection.server;
+        auto& answer = outcome.answer;
+        if (!outcome.lost && !outcome.whole_table) {
             connection.used = true;
+            const std::lock_guard lock(mutex);
+            if (servers.works(server)) recoveries.push_back(table.servers[server].text());
             return outcome;
         }
-        const auto server = connection.server;
-        const bool closed_while_idle = connection.used && outcome.whole_table;
-        close(connection);
-        if (closed_while_idle && Clock::now() < job.deadline) continue; // once: the next one is new
-        auto& answer = outcome.answer;
-        if (answer.status == tables::Answer::Status::unavailable) {
-            if (outcome.whole_table) server_failed(server, answer.why);
-            answer.why = fmt::format("{}: {}", table.servers[server].text(), answer.why);
+        const bool closed_while_idle = connection.used && outcome.lost && outcome.whole_table;
+        const bool in_time = Clock::now() < job.deadline;
+        close(connection);                          // what is wrong may be so only with this connection, or this server
+        if (closed_while_idle && in_time) continue; // once: the next one is new
+        if (answer.status != tables::Answer::Status::unavailable) return outcome;
+        if (outcome.whole_table && in_time) {
+            server_failed(server, answer.why);
+            continue; // with the next server, if there is one
         }
-        return outcome;
+        answer.why = fmt::format("{}: {}", table.servers[server].text(), answer.why);
+        return {std::move(answer), false, true};
     }
 }
 
@@ -184,7 +189,7 @@ TablePool::~TablePool() {
 
 std::uint64_t TablePool::look_up(const std::string& key, Done done) {
     const auto folded = tables::folded_key(key);
-    if (!shared_->table.asks_for(folded)) {
+    if (!smtp::is_utf8_text(folded) || !shared_->table.asks_for(folded)) {
         loop_.defer([done = std::move(done)] { done({}, false); });
         return 0;
     }
@@ -219,7 +224,15 @@ void TablePool::assign() {
                 std::thread([shared = shared_] { shared->run(); }).detach();
                 ++threads_;
             } catch (const std::system_error& error) {
-                if (threads_ == 0) log_.error("table {}: no thread can be started: {}", name_, error.what());
+                log_.error("table {}: no thread can be started: {}", name_, error.what());
+                if (threads_ == 0) { // no one would ever take it
+                    if (const auto failed = queue_.finished(lookup->number))
+                        loop_.defer([this, alive = std::weak_ptr(shared_), failed = *failed] {
+                            if (alive.lock())
+                                finish(failed, tables::Answer::unavailable("no thread can be started"), true);
+                        });
+                    continue;
+                }
             }
         }
         const std::lock_guard lock(shared_->mutex);

@@ -179,6 +179,21 @@ def test_limits_and_domains(mta, table, kind, server):
     wait_until(limited, 20, "the limit")
     assert value(mta, table, "info@lists.example") == ["someone@test.example"]  # one key's fault is not the table's
     assert value(mta, table, "lists.example") is None and value(mta, table, "info@other.example") is None
+    server.stop()
+    assert mta.command("map", "--check", table, check=False).returncode != 0  # the key it asks for is in one of the domains
+
+
+def test_a_base_that_is_missing_is_no_answer(mta, block):
+    """Of a directory: the entries may be there, where they were not looked for."""
+    server = Slapd(mta.address, block.port(), ENTRIES)
+    try:
+        named = write_table(mta, KINDS["ldap"], server, more="search_base = ou=gone,dc=example\n")
+        mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [named]}
+        mta.start()
+        done = query(mta, named, "info@lists.example")
+        assert done.returncode == 75 and "No such object" in done.stderr, done
+    finally:
+        server.remove()
 
 
 def test_a_wrong_password_is_named_and_not_shown(mta, table, kind, server):

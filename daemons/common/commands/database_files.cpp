@@ -39,4 +39,17 @@ std::vector<std::string> database_file_warnings(const std::vector<config::TableR
     return out;
 }
 
+std::string test_key_for(const std::string& table) {
+    constexpr std::string_view user = "postmaster@";
+    const auto what = tables::Specification::parse(table);
+    if (!what || !tables::is_database(what->kind)) return "postmaster";
+    const auto text = read_bounded(what->name, largest_file);
+    const auto read =
+        text ? tables::read_table_file(what->kind, *text) : std::unexpected(std::vector<tables::FileProblem>{});
+    if (read)
+        for (const auto& domain : read->domains)
+            if (!domain.starts_with('!')) return std::string(user) + domain;
+    return std::string(user) + "mail.example.com"; // has every part that a query may name
+}
+
 } // namespace common

@@ -9,4 +9,7 @@ namespace common {
 
 std::vector<std::string> database_file_warnings(const std::vector<config::TableReference>& named);
 
+// A key that such a table looks up, whether it is there or not: for a test of whether the database answers.
+std::string test_key_for(const std::string& table);
+
 } // namespace common

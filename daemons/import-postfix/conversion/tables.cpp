@@ -109,7 +109,7 @@ std::optional<std::string> database_table(Import& import, std::string_view name,
         return table;
     }
     for (const auto& note : read->notes) import.add_remark(name, fmt::format("{}: {}", place, note));
-    if (what->kind == tables::Kind::ldap && text.find("version") == std::string::npos)
+    if (what->kind == tables::Kind::ldap && !("\n" + text).contains("\nversion"))
         import.add_remark(name,
                           fmt::format("{}: version 3 of the protocol is used, where Postfix's default is 2", place));
     import.add_remark(name,

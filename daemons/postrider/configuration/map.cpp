@@ -1,6 +1,7 @@
 // map: compiles lookup tables, queries one as the daemons would, and checks whether all are in order.
 #include "daemons/postrider/configuration/map.h"
 #include "daemons/common/commands/config_file.h"
+#include "daemons/common/commands/database_files.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
@@ -136,7 +137,7 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
     }
     tables::BlockingTables asker(known.sections, known.maps_socket);
     for (const auto& name : names) {
-        const auto answer = asker.ask(name, "postmaster"); // whether the key exists does not matter
+        const auto answer = asker.ask(name, common::test_key_for(name)); // whether the key exists does not matter
         const auto problems = asker.problems(name);
         const auto values = config ? lint_values(*config, name) : TableValues{};
         const bool unavailable = answer.status == tables::Answer::Status::unavailable;

@@ -54,7 +54,7 @@ public:
     proto::metrics::Report take();
 
     static constexpr std::size_t max_named_links = 1000; // counted one by one between two hand-overs
-    static constexpr std::size_t max_named_tables = 1000;
+    static constexpr std::size_t max_named_tables = 200;
 
 private:
     template <class... L> static std::size_t cell(MetricId family, L... labels) {

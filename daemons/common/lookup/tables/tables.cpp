@@ -54,6 +54,7 @@ Service maps_service(const std::string& socket, std::string table) {
                     [table = std::move(table)](std::string_view key) { return socketmap::request(table, key); },
                     maps_protocol::parse_reply};
     service.timeout = std::chrono::seconds(30);
+    service.contended_timeout = service.timeout; // each table has connections of its own there
     service.unreachable = "the process maps does not answer: is the package postrider-maps installed, and Postrider "
                           "running?";
     return service;
