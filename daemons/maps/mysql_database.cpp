@@ -63,7 +63,7 @@ std::expected<void, std::string> MysqlDatabase::connect(const tables::DatabaseSe
 
 Outcome MysqlDatabase::statement_failed(Deadline deadline) {
     const auto code = mysql_stmt_errno(statement_);
-    constexpr std::chrono::milliseconds soon(100); // the library's time-out is the lookup's, and not exact
+    constexpr std::chrono::milliseconds soon(100); // the library's limit is that of the lookup, and not exact
     auto why = smtp::printable(mysql_stmt_error(statement_), 300);
     const bool lost = (code >= first_client_error && code <= last_client_error) || code == ER_SERVER_SHUTDOWN ||
                       code == ER_UNKNOWN_STMT_HANDLER || code == 0;
