@@ -65,6 +65,15 @@ void Aggregator::add(PeerId id, const proto::metrics::Report& handed, smtp::Mono
         counts.failed += hook.failed;
         counts.dead += hook.dead;
     }
+    for (const auto& table : handed.tables) {
+        const auto name = name_of(table.table);
+        if (name.empty() || (!table_counts_.contains(name) && table_counts_.size() >= max_tables)) continue;
+        auto& counts = table_counts_[name];
+        counts.found += table.found;
+        counts.missing += table.missing;
+        counts.failed += table.failed;
+        counts.microseconds += table.microseconds;
+    }
     std::vector<LinkCounts::NewAttempts> fresh;
     for (const auto& each : handed.attempts)
         fresh.push_back({name_of(each.link), {each.delivered, each.deferred, each.bounced}});

@@ -28,7 +28,10 @@ public:
     // By name; counts of those that have been removed stay. At most max_hooks.
     std::map<std::string, proto::metrics::HookState> hooks() const;
 
-    static constexpr std::size_t max_name_length = 255, max_hooks = 100;
+    // Lookups in databases, by table; at most max_tables.
+    const std::map<std::string, proto::metrics::TableState>& tables() const { return table_counts_; }
+
+    static constexpr std::size_t max_name_length = 255, max_hooks = 100, max_tables = 200;
 
 private:
     struct Peer {
@@ -42,6 +45,7 @@ private:
     std::size_t max_links_ = 0;
     LinkCounts attempts_;
     std::map<std::string, proto::metrics::HookState> hook_counts_; // without what is measured
+    std::map<std::string, proto::metrics::TableState> table_counts_;
 };
 
 } // namespace metrics

@@ -137,6 +137,25 @@ void hooks(Text& text, const Aggregator& aggregator) {
     }
 }
 
+void tables(Text& text, const Aggregator& aggregator) {
+    constexpr std::string_view lookups = "postrider_table_lookups_total",
+                               seconds = "postrider_table_lookup_seconds_total";
+    const auto label = [](std::string_view table) { return fmt::format("table=\"{}\"", escaped_label(table)); };
+    text.family(lookups, MetricType::counter, "Lookups in tables of databases, by table and result.");
+    for (const auto& [table, n] : aggregator.tables()) {
+        const auto add = [&, name = label(table)](std::string_view result, std::uint64_t count) {
+            text.sample(lookups, "", fmt::format("{},result=\"{}\"", name, result), fmt::format("{}", count));
+        };
+        add("found", n.found);
+        add("missing", n.missing);
+        add("failed", n.failed);
+    }
+    text.family(seconds, MetricType::counter, "Time that lookups in tables of databases took, by table.");
+    for (const auto& [table, n] : aggregator.tables())
+        text.sample(seconds, "", label(table),
+                    shown(static_cast<std::int64_t>(n.microseconds), MetricUnit::microseconds));
+}
+
 } // namespace
 
 std::string escaped_label(std::string_view value) {
@@ -158,6 +177,7 @@ std::string prometheus_text(const Aggregator& aggregator, std::string_view versi
     for (const auto& each : common::metric_registry()) family(text, each, aggregator);
     links(text, aggregator);
     hooks(text, aggregator);
+    tables(text, aggregator);
     return text.take();
 }
 

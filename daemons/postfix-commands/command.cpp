@@ -3,6 +3,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/ipc/json_lines.h"
+#include "daemons/common/lookup/tables/tables.h"
 #include "daemons/common/process/privileges.h"
 #include <algorithm>
 #include <array>
@@ -101,10 +102,10 @@ std::optional<config::Config> parse_config(const Invocation& invocation) {
     return or_print_problems(invocation, config::parse_file(file_of(invocation)));
 }
 
-std::optional<std::vector<config::LookupTable>> parse_tables(const Invocation& invocation) {
+std::optional<TableSources> parse_tables(const Invocation& invocation) {
     auto config = parse_config(invocation);
     if (!config) return {};
-    return std::move(config->tables);
+    return TableSources{std::move(config->tables), tables::maps_socket(config->spool.directory)};
 }
 
 std::optional<common::EffectiveConfig> load_effective_config(const Invocation& invocation) {

@@ -17,6 +17,12 @@
 
 namespace postfix_commands {
 
+// What lookup tables need of the configuration.
+struct TableSources {
+    std::vector<config::LookupTable> sections;
+    std::string maps_socket;
+};
+
 // The command line by getopt(3).
 struct Invocation {
     std::string program;                               // "postqueue"
@@ -49,7 +55,7 @@ bool may_be_queue_id(std::string_view text);
 // -c names a directory with a postrider.toml, or the file itself. nullopt: the error was printed.
 std::optional<config::Config> parse_config(const Invocation& invocation);
 // Its [table.NAME] sections, in the same way.
-std::optional<std::vector<config::LookupTable>> parse_tables(const Invocation& invocation);
+std::optional<TableSources> parse_tables(const Invocation& invocation);
 // The same for commands that talk to the MTA or its spool: from an invalid file they take the settings they need where
 // that is possible (common/commands/effective_config.h), with a warning.
 std::optional<common::EffectiveConfig> load_effective_config(const Invocation& invocation);

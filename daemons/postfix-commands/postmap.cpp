@@ -66,13 +66,16 @@ std::vector<std::string> keys_of(const std::string& value) {
 }
 
 int query(const Invocation& invocation, const std::vector<MapName>& maps) {
-    std::vector<config::LookupTable> sections;
-    if (std::ranges::any_of(maps, [](const MapName& map) { return map.kind == "table"; })) {
+    TableSources sources;
+    constexpr std::string_view of_the_configuration[] = {"table", "mysql", "pgsql", "ldap"};
+    if (std::ranges::any_of(maps, [&](const MapName& map) {
+            return std::ranges::find(of_the_configuration, map.kind) != std::end(of_the_configuration);
+        })) {
         auto known = parse_tables(invocation);
         if (!known) return invocation.failure_status;
-        sections = *std::move(known);
+        sources = *std::move(known);
     }
-    tables::BlockingTables asker(sections);
+    tables::BlockingTables asker(sources.sections, sources.maps_socket);
     const bool many = invocation.value('q') == "-";
     bool any = false;
     for (const auto& key : keys_of(invocation.value('q')))

@@ -1,5 +1,6 @@
 #include "daemons/smtpd/smtpd.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/lookup/tables/tables.h"
 #include "daemons/smtpd/session/policy_sources.h"
 #include <algorithm>
 #include <cstring>
@@ -120,7 +121,8 @@ void Smtpd::configure_access(const config::Config& config) {
                                  config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter));
     if (access.rules.empty()) return;
     access.policy_services = config::policy_services_in(config.access, config.access_classes);
-    access.lookups = std::make_shared<common::AccessLookups>(context_.loop, log_, worker_.resolver, config.tables);
+    access.lookups = std::make_shared<common::AccessLookups>(context_.loop, log_, worker_.resolver, config.tables,
+                                                             tables::maps_socket(config.spool.directory));
 }
 
 void Smtpd::update_gauges(common::Metrics& metrics) {

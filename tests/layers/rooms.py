@@ -92,6 +92,8 @@ ROOMS = {
     "daemons/common/config/sections": {"daemons/common/config/schema"},
     # formats of table files, their rules and specifications
     "daemons/common/lookup/format": {"daemons/common/net", "daemons/common/runtime", "daemons/common/text"},
+    # tables in databases: the files that describe their queries, templates, results; pure
+    "daemons/common/lookup/database": {"daemons/common/lookup/format"},
     # sections for recipients: local, addresses, tables
     "daemons/common/config/sections/recipients": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/lookup/format", "daemons/common/net", "daemons/decide/addressing", "daemons/decide/queue",
@@ -156,7 +158,7 @@ ROOMS = {
         "daemons/common/config/sections/recipients", "daemons/common/config/sections/server",
         "daemons/common/config/sections/system", "daemons/common/crypto/auth", "daemons/common/crypto/dkim",
         "daemons/common/crypto/tls", "daemons/common/crypto/webhook", "daemons/common/delivery", "daemons/common/ipc", "daemons/common/logging",
-        "daemons/common/lookup/aliases", "daemons/common/net", "daemons/common/process", "daemons/common/proto",
+        "daemons/common/lookup/aliases", "daemons/common/lookup/database", "daemons/common/net", "daemons/common/process", "daemons/common/proto",
         "daemons/common/runtime", "daemons/common/text"},
     # the milter protocol and its client
     "daemons/common/filters/milter": {"daemons/common/config/sections/server", "daemons/common/logging",
@@ -315,6 +317,8 @@ ROOMS = {
         "daemons/queue-manager/spool", "daemons/queue-manager/transfers"},
     # sends messages to other nodes
     "daemons/transfer": set(),
+    # queries tables in databases for the other daemons
+    "daemons/maps": set(),
     # finds the next hops of domains; MTA-STS policies and TLS reports
     "daemons/router": set(),
     # the sendmail, mailq and newaliases commands

@@ -11,7 +11,8 @@ DOCUMENTS = [*MANUAL, ROOT / "libspool/FORMAT.md", ROOT / "tests/system/FAULTS.m
 
 # Pages that others bring.
 OF_OTHERS = {"aliases.5", "comsat.8", "crypt.3", "fcntl.2", "logger.1", "logrotate.8", "journalctl.1", "openssl-ciphers.1", "pcre_table.5",
-             "pipe.8", "qshape.1", "sh.1", "sysexits.3", "tcp_table.5"}
+             "pipe.8", "qshape.1", "sh.1", "sysexits.3", "tcp_table.5", "mysql_table.5", "pgsql_table.5",
+             "ldap_table.5"}
 
 
 def keys():

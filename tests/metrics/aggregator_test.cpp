@@ -84,3 +84,18 @@ TEST_CASE("hooks: counts are added up, what is measured is the last report's") {
     }
     CHECK(aggregator.hooks().size() == Aggregator::max_hooks);
 }
+
+TEST_CASE("tables: lookups are added up by table, for a limited number of tables") {
+    Aggregator aggregator;
+    proto::metrics::Report report;
+    report.tables = {{.table = "mysql:/x", .found = 2, .missing = 1, .failed = 1, .microseconds = 500}};
+    aggregator.add(1, report, {});
+    aggregator.add(2, report, {});
+    CHECK(aggregator.tables().at("mysql:/x").found == 4);
+    CHECK(aggregator.tables().at("mysql:/x").microseconds == 1000);
+    for (int i = 0; i < 300; ++i) {
+        report.tables = {{.table = std::to_string(i), .found = 1}};
+        aggregator.add(1, report, {});
+    }
+    CHECK(aggregator.tables().size() == Aggregator::max_tables);
+}

@@ -98,6 +98,8 @@ def whole(place, block):
     (place / "node.token").write_text("prt_secret\n")
     (place / "node.token").chmod(0o600)
     mta.config["mta"]["node"] = "this"
+    (place / "unused.cf").write_text("query = SELECT 1\n")
+    mta.config["access_class.unused"] = {"rules": [f"check_client_access mysql:{place}/unused.cf"]}
     mta.config["node.other"] = {"url": f"http://{mta.address}:{block.port()}", "token_file": str(place / "node.token")}
     yield mta
     mta.kill_everything()
@@ -173,7 +175,7 @@ def test_every_daemon_is_confined(whole):
     mta = whole
     mta.start()
     held = {p["role"]: p["confinement"] for p in json.loads(mta.command("status", "--json").stdout)["processes"] if "role" in p}
-    assert set(held) == {*ROLES, "transfer"} - {"master"}
+    assert set(held) == {*ROLES, "transfer", "maps"} - {"master"}
     del held["local"]
     assert all(re.fullmatch("files, system calls(, network)?", how) for how in held.values()), held
 

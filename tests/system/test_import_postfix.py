@@ -268,13 +268,14 @@ smtpd_soft_error_limit = 123456789012
     assert "soft_errors" not in made["smtpd"]  # a number out of range: ours is as good
     said = mta.run("postrider", "check", "-c", out)
     assert said.returncode == 78
-    for each in ("/none/domains", "table type mysql is not supported"):
-        assert each in said.stderr and each in done.stderr, (said.stderr, done.stderr)
+    assert "/none/domains" in said.stderr and "/none/domains" in done.stderr, (said.stderr, done.stderr)
     # Settled by hand, one after the other: what is missing is asked for last.
-    text = out.read_text().replace(', "/none/domains"', "").replace('"mysql:/etc/postfix/aliases.cf"', "")
+    text = out.read_text().replace(', "/none/domains"', "")
     out.write_text(text)
     said = mta.run("postrider", "check", "-c", out)
-    assert said.returncode == 78 and "/none/recipients" in said.stderr and "/none/certificate.pem" in said.stderr, said.stderr
+    assert said.returncode == 78, said.stderr
+    for each in ("/none/recipients", "/none/certificate.pem", "/etc/postfix/aliases.cf"):
+        assert each in said.stderr, said.stderr
 
 
 def test_what_guarded_and_is_lost_is_for_the_operator_to_decide(mta):

@@ -45,7 +45,7 @@ UserFile file_of(const LookupRequest& need) {
 
 LookupSources::LookupSources(common::DaemonContext& context, const std::string& spool, common::Problems& problems,
                              std::function<void(const LookupRequest&)> known)
-    : context_(context), problems_(problems), known_(std::move(known)),
+    : context_(context), spool_(spool), problems_(problems), known_(std::move(known)),
       lookups_(context.loop, context.log,
                [this](const std::string& table, const std::string& key) {
                    known_({LookupRequest::Kind::table, table, key});
@@ -70,7 +70,7 @@ LookupSources::LookupSources(common::DaemonContext& context, const std::string& 
 
 void LookupSources::configure(const config::Local& local, const config::Mta& mta,
                               const std::vector<config::LookupTable>& tables) {
-    lookups_.configure(tables);
+    lookups_.configure(tables, tables::maps_socket(spool_));
     aliases_.configure(local.aliases, config::Local{}.aliases);
     alias_tables_ = local.alias_rules.tables;
     alias_services_.clear();

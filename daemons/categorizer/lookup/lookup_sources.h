@@ -40,6 +40,7 @@ private:
     decide::AliasAnswer find_user_file(const UserFile& file);
 
     common::DaemonContext& context_;
+    std::string spool_;
     common::Problems& problems_;
     std::function<void(const decide::LookupRequest&)> known_;
     tables::Tables lookups_;

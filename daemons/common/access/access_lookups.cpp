@@ -21,10 +21,10 @@ static Answer answer_of(const tables::Answer& found) {
 }
 
 AccessLookups::AccessLookups(Loop& loop, Log& log, std::shared_ptr<dns::Resolver> resolver,
-                             const std::vector<config::LookupTable>& sections)
+                             const std::vector<config::LookupTable>& sections, std::string maps_socket)
     : resolver_(std::move(resolver)),
       tables_(loop, log, [this](const std::string& table, const std::string& key) { answered(table, key); }) {
-    tables_.configure(sections);
+    tables_.configure(sections, std::move(maps_socket));
 }
 
 // The key is "" if all keys of the table are to be looked up again.

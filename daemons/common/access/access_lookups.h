@@ -25,7 +25,7 @@ class AccessAnswers;
 class AccessLookups {
 public:
     AccessLookups(Loop& loop, Log& log, std::shared_ptr<dns::Resolver> resolver,
-                  const std::vector<config::LookupTable>& sections);
+                  const std::vector<config::LookupTable>& sections, std::string maps_socket);
     AccessLookups(const AccessLookups&) = delete;
 
     // For status; "" none.

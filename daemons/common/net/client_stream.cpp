@@ -29,13 +29,21 @@ static sockaddr_storage sockaddr_of(const Endpoint& endpoint) {
     return space;
 }
 
-ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks callbacks)
-    : loop_(loop), callbacks_(std::move(callbacks)), name_(address.to_string()),
+ClientStream::ClientStream(Loop& loop, std::string name, Callbacks&& callbacks)
+    : loop_(loop), callbacks_(std::move(callbacks)), name_(std::move(name)),
       writer_([this](int status) { written(status); }), close_hook_(loop, [this] {
           const auto closed = std::move(callbacks_.closed);
           const auto why = std::move(why_);
           if (closed) closed(why); // may destroy this
-      }) {
+      }) {}
+
+ClientStream::ClientStream(Loop& loop, Fd accepted, std::string name, Callbacks callbacks)
+    : ClientStream(loop, std::move(name), std::move(callbacks)) {
+    if (const int status = open_pipe(std::move(accepted)); status != 0) fail(uv_strerror(status));
+}
+
+ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks callbacks)
+    : ClientStream(loop, address.to_string(), std::move(callbacks)) {
     const auto done = [](uv_connect_t* request, int status) {
         auto* connect = reinterpret_cast<Connect*>(request);
         auto* owner = connect->owner;
@@ -66,10 +74,14 @@ ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks 
 int ClientStream::open_local(const std::string& path) {
     auto fd = connect_local(path);
     if (!fd) return uv_translate_sys_error(fd.error().code);
+    return open_pipe(*std::move(fd));
+}
+
+int ClientStream::open_pipe(Fd fd) {
     pipe_ = make_pipe(loop_.uv(), this);
     if (!pipe_) return UV_ENOMEM;
-    if (const int status = uv_pipe_open(pipe_.get(), fd->number()); status != 0) return status;
-    static_cast<void>(fd->release());
+    if (const int status = uv_pipe_open(pipe_.get(), fd.number()); status != 0) return status;
+    static_cast<void>(fd.release());
     connected(0);
     return 0;
 }

@@ -1,8 +1,9 @@
-// A connection to an external service (a policy server, a filter), on the loop: connects,
+// A connection to an external service (a policy server, a filter), on the loop: connects (or was accepted here),
 // sends, delivers what arrives. Knows bytes only; timeouts are its owner's business.
 #pragma once
 #include "daemons/common/net/service_address.h"
 #include "daemons/common/net/stream_writer.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include <functional>
@@ -20,6 +21,8 @@ public:
         std::function<void(const std::string& why)> closed;
     };
     ClientStream(Loop& loop, const ServiceAddress& address, Callbacks callbacks);
+    // A UNIX socket that was accepted; `name` is for messages.
+    ClientStream(Loop& loop, Fd accepted, std::string name, Callbacks callbacks);
     ~ClientStream();
     ClientStream(const ClientStream&) = delete;
 
@@ -34,8 +37,10 @@ public:
 
 private:
     struct Connect;
+    ClientStream(Loop& loop, std::string name, Callbacks&& callbacks);
     uv_stream_t* stream() const { return pipe_ ? stream_of(pipe_) : stream_of(tcp_); }
     int open_local(const std::string& path); // libuv's error
+    int open_pipe(Fd fd);
     void connected(int status);
     void flush();
     void written(int status);

@@ -43,7 +43,7 @@ static void add_access_tables(const config::Config& config, std::vector<std::str
         if (what->kind == tables::Kind::section) {
             const auto section = std::ranges::find(config.tables, what->name, &config::LookupTable::name);
             if (section != config.tables.end()) add(section->database);
-        } else if (what->address == common::ServiceAddress{}) {
+        } else if (what->address == common::ServiceAddress{} && !tables::is_database(what->kind)) {
             add(what->name);
         }
     }
@@ -106,6 +106,9 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.write.push_back(spool + "/suppression"); // readers of the list register in its lock file
         a.network = false;
         a.tcp_ports = ports_of_tables(config);
+        break;
+    case Role::maps: // what the libraries of databases read; their servers, which a reload may add
+        a.look.clear();
         break;
     case Role::metrics: // time zone data, and itself
         a.read = {"/etc/localtime", "/usr/share/zoneinfo", "/proc/self"};

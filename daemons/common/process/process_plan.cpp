@@ -1,10 +1,19 @@
 #include "daemons/common/process/process_plan.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/lookup/format/specification.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace common {
 
 using proto::Role;
+
+bool names_databases(const config::Config& config) {
+    return std::ranges::any_of(config.table_references, [](const auto& named) {
+        const auto what = tables::Specification::parse(named.table);
+        return what && tables::is_database(what->kind);
+    });
+}
 
 std::vector<PlannedProcess> process_plan(const config::Config& config) {
     std::vector<PlannedProcess> plan;
@@ -25,7 +34,7 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         metrics.local_sockets = {"metrics"};
         metrics.expects = {Role::smtpd,         Role::pickup,      Role::categorizer, Role::router,
                            Role::queue_manager, Role::smtp_client, Role::local,       Role::bounce,
-                           Role::events,        Role::http,        Role::transfer};
+                           Role::events,        Role::http,        Role::transfer,    Role::maps};
         metrics.stop_phase = 3;
     }
 
@@ -47,6 +56,13 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         auto& transfer = add(Role::transfer);
         transfer.secrets = true;
         transfer.stop_phase = 2;
+    }
+
+    if (names_databases(config)) {
+        auto& maps = add(Role::maps);
+        maps.local_sockets = {"maps"};
+        maps.secrets = true;
+        maps.stop_phase = 3;
     }
 
     auto& queue = add(Role::queue_manager);
@@ -97,6 +113,7 @@ const std::vector<LocalSocket>& local_sockets() {
         {"metrics", "private/metrics", 0600, false},
         {"pickup", "private/pickup", 0600, false},
         {"events", "private/events", 0600, false},
+        {"maps", "private/maps", 0600, false},
         {"submit", "submit", 0666, false},
         {"showq", "showq", 0666, false},
         {"control", "control", 0660, true},

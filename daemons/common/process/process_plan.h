@@ -31,6 +31,9 @@ inline constexpr std::uint32_t first_smtpd_slot = spool::first_client_slot;
 // In the order they are started.
 std::vector<PlannedProcess> process_plan(const config::Config& config);
 
+// Does it name tables that the process maps queries?
+bool names_databases(const config::Config& config);
+
 struct LocalSocket {
     std::string_view name;
     std::string_view path; // below run/

@@ -31,10 +31,12 @@ std::optional<std::string> own_folder() {
 
 bool can_be_run(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
 
-bool has_http() {
-    const auto path = program_path(proto::name_of(proto::Role::http));
+// Of a package of its own, without which mail flows.
+bool is_installed(proto::Role role) {
+    const auto path = program_path(proto::name_of(role));
     return can_be_run(path) || errno != ENOENT;
 }
+bool has_own_package(proto::Role role) { return role == proto::Role::http || role == proto::Role::maps; }
 
 } // namespace
 
@@ -74,15 +76,24 @@ std::vector<std::string> missing_programs(const config::Config& config) {
 
 std::vector<PlannedProcess> installed_plan(const config::Config& config) {
     auto plan = process_plan(config);
-    std::erase_if(plan, [](const auto& process) { return process.role == proto::Role::http && !has_http(); });
+    std::erase_if(plan,
+                  [](const auto& process) { return has_own_package(process.role) && !is_installed(process.role); });
     return plan;
 }
 
 std::string missing_package(const config::Http& http) {
-    if (!http.served() || has_http()) return {};
+    if (!http.served() || is_installed(proto::Role::http)) return {};
     return fmt::format("the API and the page ([http]) are not served: the program {} is missing: install the package "
                        "postrider-http, then \"postrider reload\"",
                        program_path("http"));
+}
+
+std::string missing_maps_package(const config::Config& config) {
+    if (!names_databases(config) || is_installed(proto::Role::maps)) return {};
+    return fmt::format(
+        "tables in databases (mysql:, pgsql:, ldap:) cannot be queried, and mail that depends on them "
+        "waits: the program {} is missing: install the package postrider-maps, then \"postrider reload\"",
+        program_path("maps"));
 }
 
 } // namespace common

@@ -23,9 +23,11 @@ std::string cannot_run(const std::string& path, int error);
 // line for each, with what to do. Without that of missing_package().
 std::vector<std::string> missing_programs(const config::Config& config);
 
-// The plan without the http process where that is configured, but its package is not installed: mail does not need it.
+// The plan without the processes http and maps where they are configured, but their packages are not installed: other
+// mail does not need them.
 std::vector<PlannedProcess> installed_plan(const config::Config& config);
 // What is missing then, and what to do; "" nothing.
 std::string missing_package(const config::Http& http);
+std::string missing_maps_package(const config::Config& config); // the same, of tables in databases
 
 } // namespace common

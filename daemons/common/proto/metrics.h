@@ -65,18 +65,33 @@ struct HookState { // of [hook.<name>]; that of events
     }
 };
 
+struct TableState { // of a table in a database; that of maps. Since the last time
+    std::string table;
+    std::uint64_t found = 0, missing = 0, failed = 0; // lookups, by result
+    std::uint64_t microseconds = 0;                   // that all of them took
+    static void fields(auto& m, auto& f) {
+        f("table", m.table);
+        f("found", m.found);
+        f("missing", m.missing);
+        f("failed", m.failed);
+        f("microseconds", m.microseconds);
+    }
+};
+
 struct Report {              // daemon → metrics
     std::uint64_t round = 0; // 0: unasked, the last report before it ends
     std::vector<Cell> cells; // those that are not 0
     std::vector<LinkAttempts> attempts;
     std::vector<LinkState> links;
     std::vector<HookState> hooks;
+    std::vector<TableState> tables;
     static void fields(auto& m, auto& f) {
         f("round", m.round);
         f("cells", m.cells);
         f("attempts", m.attempts);
         f("links", m.links);
         f("hooks", m.hooks);
+        f("tables", m.tables);
     }
 };
 

@@ -123,6 +123,24 @@ struct Nodes { // the transfer process's
     bool operator==(const Nodes&) const = default;
 };
 
-using Message = std::variant<Server, Client, Hooks, Api, Nodes>;
+struct TableFile {
+    std::string table; // "mysql:/etc/postrider/users.cf"
+    std::string text;  // with the password for the database
+    std::string error; // why the file cannot be read; "": it was
+    static void fields(auto& m, auto& f) {
+        f("table", m.table);
+        f("text", m.text);
+        f("error", m.error);
+    }
+    bool operator==(const TableFile&) const = default;
+};
+
+struct Maps { // the maps process's
+    std::vector<TableFile> tables;
+    static void fields(auto& m, auto& f) { f("tables", m.tables); }
+    bool operator==(const Maps&) const = default;
+};
+
+using Message = std::variant<Server, Client, Hooks, Api, Nodes, Maps>;
 
 } // namespace proto::secrets

@@ -1,4 +1,5 @@
 #include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/common/lookup/database/table_file.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/postfix/lists.h"
@@ -77,6 +78,43 @@ std::optional<std::string> sqlite_table(Import& import, std::string_view name, c
     import.draft.set(fmt::format("table.{}.database", section), toml(import.resolved_path(database)));
     import.draft.set(fmt::format("table.{}.query", section), toml(query));
     return "table:" + section;
+}
+
+// Postfix's file is used as it is. What of it cannot be carried over makes mail wait, and is named.
+std::optional<std::string> database_table(Import& import, std::string_view name, const std::string& type,
+                                          const std::string& path) {
+    if (!path.starts_with('/')) {
+        import.mark_unsupported(name, fmt::format("{}:{}: the path is not absolute: parameters in main.cf have to be "
+                                                  "moved to a file of their own",
+                                                  type, path));
+        return {};
+    }
+    const auto place = import.resolved_path(path);
+    const auto table = fmt::format("{}:{}", type, place);
+    const auto what = tables::Specification::parse(table);
+    if (!what) {
+        import.mark_unsupported(name, what.error().why);
+        return {};
+    }
+    const auto text = import.file(name, path); // one that is missing stays named
+    if (import.error || !import.environment.exists(place)) return table;
+    const auto read = tables::read_table_file(what->kind, text);
+    if (!read) {
+        for (const auto& problem : read.error())
+            import.mark_unsupported(name,
+                                    fmt::format("{}: {}; mail that depends on this table waits until the file is "
+                                                "corrected",
+                                                place, problem.text()),
+                                    IfLost::harmless);
+        return table;
+    }
+    for (const auto& note : read->notes) import.add_remark(name, fmt::format("{}: {}", place, note));
+    if (what->kind == tables::Kind::ldap && !("\n" + text).contains("\nversion"))
+        import.add_remark(name,
+                          fmt::format("{}: version 3 of the protocol is used, where Postfix's default is 2", place));
+    import.add_remark(name,
+                      fmt::format("{}: the file is used as it is; the package postrider-maps is required", place));
+    return table;
 }
 
 std::optional<std::string> service_table(Import& import, std::string_view name, const std::string& type,
@@ -198,6 +236,7 @@ std::optional<std::string> converted_table(Import& import, std::string_view name
         return file_table(import, name, type, rest);
     if (type == "inline") return inline_table(import, name, rest);
     if (type == "sqlite") return sqlite_table(import, name, rest);
+    if (is_any_of(type, {"mysql", "pgsql", "ldap"})) return database_table(import, name, type, rest);
     if (type == "socketmap" || type == "tcp") return service_table(import, name, type, rest);
     if (is_any_of(type, {"unix", "nis"})) {
         import.mark_unsupported(name, fmt::format("{}: users of this system need no table", word));

@@ -5,6 +5,7 @@
 #include "daemons/common/crypto/tls/context.h"
 #include "daemons/common/crypto/webhook/signing.h"
 #include "daemons/common/ipc/message.h"
+#include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/runtime/random.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/master/secrets/sealed_file.h"
@@ -87,6 +88,23 @@ Result<proto::secrets::Nodes> node_access_of(const config::Config& config, uid_t
     return out;
 }
 
+// The files of the tables that maps queries, each once. One that cannot be read harms nothing but its table.
+proto::secrets::Maps table_files_of(const config::Config& config) {
+    constexpr std::size_t largest = 64 << 10;
+    proto::secrets::Maps out;
+    for (const auto& named : config.table_references) {
+        const auto what = tables::Specification::parse(named.table);
+        if (!what || !tables::is_database(what->kind)) continue;
+        if (std::ranges::find(out.tables, named.table, &proto::secrets::TableFile::table) != out.tables.end()) continue;
+        auto text = common::read_bounded(what->name, largest);
+        if (text)
+            out.tables.push_back({named.table, *std::move(text), ""});
+        else
+            out.tables.push_back({named.table, "", Error::from_errno("read " + what->name, text.error()).what});
+    }
+    return out;
+}
+
 // What certificates say of themselves: each of ours with those that vouch for it, and the authorities of clients.
 std::vector<proto::secrets::ShownCertificate> shown_of(const config::Tls& tls, const proto::secrets::Server& server,
                                                        const proto::secrets::Api& api) {
@@ -130,6 +148,9 @@ std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
     for (const auto& rule : config.signing)
         for (const auto& key : rule.keys) look(key.file);
     for (const auto& hook : config.hooks) look(hook.secret_file);
+    for (const auto& named : config.table_references)
+        if (const auto what = tables::Specification::parse(named.table); what && tables::is_database(what->kind))
+            look(what->name);
     for (const auto& node : config.nodes) {
         look(node.token_file);
         look(node.ca_file);
@@ -171,6 +192,7 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     client_ = std::move(client);
     hooks_ = std::move(hooks);
     nodes_ = std::move(nodes);
+    maps_ = table_files_of(config);
     api_ = std::move(api);
     api_.shown = shown_of(config.tls, server_, api_);
     seen_ = std::move(seen);
@@ -230,6 +252,7 @@ Result<std::vector<proto::Role>> KeyRing::seal() {
     TRY(seal(proto::Role::events, hooks_));
     TRY(seal(proto::Role::http, api_));
     TRY(seal(proto::Role::transfer, nodes_));
+    TRY(seal(proto::Role::maps, maps_));
     return changed;
 }
 

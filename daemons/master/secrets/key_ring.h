@@ -58,6 +58,7 @@ private:
     proto::secrets::Hooks hooks_;
     proto::secrets::Api api_;
     proto::secrets::Nodes nodes_;
+    proto::secrets::Maps maps_;
     std::vector<Stamp> seen_;
     std::string problem_;
     std::vector<std::string> renewed_;

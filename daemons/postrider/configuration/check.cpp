@@ -3,6 +3,7 @@
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/commands/config_files_check.h"
 #include "daemons/common/commands/config_warnings.h"
+#include "daemons/common/commands/database_files.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/config/sections/server/listener.h"
@@ -147,6 +148,7 @@ int check(const Arguments& arguments) {
              *config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
         warnings.push_back(std::move(each));
     for (auto& each : common::environment_warnings(*config)) warnings.push_back(std::move(each));
+    for (auto& each : common::database_file_warnings(config->table_references)) warnings.push_back(std::move(each));
     for (const auto& each : common::lint_addresses(*config)) warnings.push_back(each.text());
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
     for (const auto& table : config->addresses.transport.tables)

@@ -1,10 +1,12 @@
 // map: compiles lookup tables, queries one as the daemons would, and checks whether all are in order.
 #include "daemons/postrider/configuration/map.h"
 #include "daemons/common/commands/config_file.h"
+#include "daemons/common/commands/database_files.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/lookup/format/compile.h"
+#include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/lookup/tables/blocking_tables.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/configuration/transport_lint.h"
@@ -45,21 +47,30 @@ int compile(const Arguments& arguments) {
     return status;
 }
 
-// The sections of the configuration, if a table among `names` needs them. Nothing: an error was printed.
-std::optional<std::vector<config::LookupTable>> sections(const Arguments& arguments,
-                                                         const std::vector<std::string>& names) {
-    if (std::ranges::none_of(names, [](const auto& name) { return name.starts_with("table:"); }))
-        return std::vector<config::LookupTable>{};
+// What tables need of the configuration.
+struct TableSources {
+    std::vector<config::LookupTable> sections;
+    std::string maps_socket;
+};
+
+bool needs_configuration(const std::string& name) {
+    const auto what = tables::Specification::parse(name);
+    return what && (what->kind == tables::Kind::section || tables::is_database(what->kind));
+}
+
+// Empty if no table among `names` needs it. Nothing: an error was printed.
+std::optional<TableSources> sources_for(const Arguments& arguments, const std::vector<std::string>& names) {
+    if (std::ranges::none_of(names, needs_configuration)) return TableSources{};
     auto config = parse_config(arguments);
     if (!config) return {};
-    return std::move(config->tables);
+    return TableSources{std::move(config->tables), tables::maps_socket(config->spool.directory)};
 }
 
 // Tries the tables in their order, until one has the key.
 int query(const Arguments& arguments, const std::string& key, const std::vector<std::string>& names) {
-    const auto known = sections(arguments, names);
+    const auto known = sources_for(arguments, names);
     if (!known) return bad_config;
-    tables::BlockingTables asker(*known);
+    tables::BlockingTables asker(known->sections, known->maps_socket);
     for (const auto& name : names) {
         const auto answer = asker.ask(name, key);
         if (answer.status == tables::Answer::Status::none) continue;
@@ -105,13 +116,13 @@ int check_alias_files(const config::Config& config) {
 }
 
 int check_tables(const Arguments& arguments, std::vector<std::string> names) {
-    std::vector<config::LookupTable> known;
+    TableSources known;
     std::optional<config::Config> config; // which tables are for what
     int status = ok;
     if (names.empty()) {
         config = parse_config(arguments);
         if (!config) return bad_config;
-        known = config->tables;
+        known = {config->tables, tables::maps_socket(config->spool.directory)};
         status = check_alias_files(*config);
         for (const auto& each : config->table_references) names.push_back(each.table);
         for (const auto& each : config->tables) names.push_back("table:" + each.name);
@@ -119,14 +130,14 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
         names.erase(std::ranges::unique(names).begin(), names.end());
         if (names.empty()) fmt::print("The configuration names no tables.\n");
     } else {
-        auto found = sections(arguments, names);
+        auto found = sources_for(arguments, names);
         if (!found) return bad_config;
         known = *std::move(found);
         if (auto there = config::parse_file(common::config_file(arguments.config))) config = *std::move(there);
     }
-    tables::BlockingTables asker(known);
+    tables::BlockingTables asker(known.sections, known.maps_socket);
     for (const auto& name : names) {
-        const auto answer = asker.ask(name, "postmaster"); // whether the key exists does not matter
+        const auto answer = asker.ask(name, common::test_key_for(name)); // whether the key exists does not matter
         const auto problems = asker.problems(name);
         const auto values = config ? lint_values(*config, name) : TableValues{};
         const bool unavailable = answer.status == tables::Answer::Status::unavailable;

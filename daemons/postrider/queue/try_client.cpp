@@ -56,7 +56,8 @@ public:
     Trial(const config::Config& config, const config::Listener& listener)
         : config_(config), listener_(listener), log_(loop_, "postrider"),
           resolver_(std::make_shared<dns::Resolver>(loop_, config.dns)),
-          lookups_(std::make_shared<common::AccessLookups>(loop_, log_, resolver_, config.tables)) {}
+          lookups_(std::make_shared<common::AccessLookups>(loop_, log_, resolver_, config.tables,
+                                                           tables::maps_socket(config.spool.directory))) {}
 
     // Nothing: an error was printed.
     std::optional<Facts> facts(const Arguments& arguments);

@@ -15,8 +15,9 @@ TEST_CASE(
     CHECK(process_plan(config).size() == 7 + 3 + 2); // nobody who serves metrics where nobody wants them
     config.metrics.listen = {*common::Endpoint::parse("127.0.0.1:9525", 0)};
     config.http.enabled = true;
+    config.table_references = {{.table = "mysql:/etc/postrider/users.cf", .key = "virtual_alias.tables"}};
     const auto plan = process_plan(config);
-    CHECK(plan.size() == 9 + 3 + 2);
+    CHECK(plan.size() == 10 + 3 + 2);
     std::set<std::string> names;
     std::set<std::uint32_t> slots;
     std::multiset<std::string_view> served;
@@ -32,7 +33,8 @@ TEST_CASE(
         CHECK((std::ranges::find(each.expects, Role::http) != each.expects.end()) ==
               (serves_http_clients || each.role == Role::metrics));
         CHECK(each.secrets == (each.role == Role::smtpd || each.role == Role::smtp_client ||
-                               each.role == Role::events || each.role == Role::http || each.role == Role::transfer));
+                               each.role == Role::events || each.role == Role::http || each.role == Role::transfer ||
+                               each.role == Role::maps));
         if (each.role == Role::smtpd || each.role == Role::pickup || each.role == Role::bounce)
             CHECK(slots.insert(each.instance).second);
         served.insert(each.local_sockets.begin(), each.local_sockets.end());

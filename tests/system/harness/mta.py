@@ -15,7 +15,8 @@ ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", 
 CONFINED = tuple(r for r in ROLES if r not in ("master", "local"))
 CANNOT_CONFINE = re.compile(r"confinement: .*(the kernel has no Landlock|left out of sanitizer builds)")
 DENIED = re.compile(r"postfix/(?!master|local|pipe)[\w-]+\[\d+\]: (?!.*(said:|relay=)).*(Permission denied|Operation not permitted)")
-PROGRAMS = (*ROLES, "transfer", "postrider", "simulate", "import-postfix", "sendmail", "postqueue")
+OPTIONAL = ("transfer", "maps")  # run where the configuration asks for them
+PROGRAMS = (*ROLES, *OPTIONAL, "postrider", "simulate", "import-postfix", "sendmail", "postqueue")
 
 
 def gather_programs(folder):
@@ -23,6 +24,8 @@ def gather_programs(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for name in PROGRAMS:
         built = [p for p in (BUILD / "daemons").glob(f"*/{name}") if p.is_file() and os.access(p, os.X_OK)]
+        if not built and name == "maps":  # without the libraries of databases
+            continue
         if not built:
             raise AssertionError(f"{BUILD} has no program {name}")
         if not (folder / name).exists():
@@ -76,8 +79,10 @@ class Mta:
 
     def wrap(self, **environment):
         """Every daemon is started by way of a script that sets these variables (a preloaded library, say)."""
-        for role in (*ROLES, "transfer"):
+        for role in (*ROLES, *OPTIONAL):
             program, real = self.programs / role, self.programs / f"{role}.real"
+            if not program.exists():
+                continue
             program.rename(real)
             settings = "".join(f"export {k}={v!r}\n" for k, v in environment.items())
             program.write_text(f'#!/bin/sh\n{settings}exec {str(real)!r} "$@"\n')

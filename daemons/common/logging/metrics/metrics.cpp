@@ -25,6 +25,13 @@ std::uint64_t increase(std::uint64_t now, std::uint64_t before) { return now >= 
 
 } // namespace
 
+void Metrics::count_table(const std::string& table, TableResult result, smtp::Duration time) {
+    if (tables_.size() >= max_named_tables && !tables_.contains(table)) return;
+    auto& state = tables_[table];
+    ++(result == TableResult::found ? state.found : result == TableResult::missing ? state.missing : state.failed);
+    state.microseconds += static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+}
+
 proto::metrics::Report Metrics::take() {
     proto::metrics::Report out;
     for (const auto& family : metric_registry()) {
@@ -49,6 +56,11 @@ proto::metrics::Report Metrics::take() {
         out.hooks.push_back(std::move(hook));
     }
     reported_hooks_ = hooks_;
+    for (auto& [table, state] : tables_) {
+        state.table = table;
+        out.tables.push_back(std::move(state));
+    }
+    tables_.clear();
     return out;
 }
 

@@ -44,10 +44,17 @@ public:
     // As they are now; their counts since the process began.
     void set_hooks(std::vector<proto::metrics::HookState> hooks) { hooks_ = std::move(hooks); }
 
+    // ---- tables in databases; from one thread only ----
+
+    enum class TableResult : std::uint8_t { found, missing, failed };
+    // A lookup and the time it took. Of very many tables between two hand-overs the last ones are not counted.
+    void count_table(const std::string& table, TableResult result, smtp::Duration time);
+
     // Counts are 0 afterwards; what was measured stays.
     proto::metrics::Report take();
 
     static constexpr std::size_t max_named_links = 1000; // counted one by one between two hand-overs
+    static constexpr std::size_t max_named_tables = 200;
 
 private:
     template <class... L> static std::size_t cell(MetricId family, L... labels) {
@@ -59,6 +66,7 @@ private:
     std::unordered_map<std::string, std::array<std::uint64_t, 3>> attempts_; // by link, by outcome
     std::vector<proto::metrics::LinkState> links_;
     std::vector<proto::metrics::HookState> hooks_, reported_hooks_;
+    std::unordered_map<std::string, proto::metrics::TableState> tables_;
 };
 
 } // namespace common

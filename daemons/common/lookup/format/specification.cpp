@@ -13,6 +13,7 @@ struct Name {
 };
 constexpr Name names[] = {{"text", Kind::text},    {"lmdb", Kind::lmdb},           {"regexp", Kind::regexp},
                           {"cidr", Kind::cidr},    {"socketmap", Kind::socketmap}, {"tcp", Kind::tcp},
+                          {"mysql", Kind::mysql},  {"pgsql", Kind::pgsql},         {"ldap", Kind::ldap},
                           {"table", Kind::section}};
 
 // Types with another name in Postfix, or without support here.
@@ -27,9 +28,6 @@ constexpr Foreign foreign[] = {
     {"cdb", "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
     {"pcre", "write \"regexp:FILE\", whose patterns are Perl's"},
     {"sqlite", "write \"table:NAME\" and a section [table.NAME] with kind = \"sqlite\""},
-    {"mysql", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
-    {"pgsql", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
-    {"ldap", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
     {"memcache", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
     {"static", "write \"regexp:FILE\" with one pattern that matches everything"},
     {"inline", "write \"table:NAME\" and a section [table.NAME] with kind = \"entries\""},
@@ -40,6 +38,8 @@ std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpe
 std::expected<Specification, smtp::Malformed> file(Kind kind, std::string_view path) {
     if (!path.starts_with('/') || path.ends_with('/') || path.size() > 4000)
         return malformed(fmt::format("\"{}\" is not the absolute path of a file", smtp::printable(path, 200)));
+    if (is_database(kind) && path.find(' ') != path.npos)
+        return malformed(fmt::format("\"{}\": the path of this file must not have spaces", smtp::printable(path, 200)));
     Specification out{kind, std::string(path), {}};
     if (kind == Kind::lmdb && !path.ends_with(".lmdb")) out.name += ".lmdb";
     return out;
@@ -84,9 +84,11 @@ std::expected<Specification, smtp::Malformed> Specification::parse(std::string_v
                                      other->instead));
     const auto known = std::ranges::find(names, word, &Name::name);
     if (colon == text.npos || known == std::end(names))
-        return malformed(fmt::format("\"{}\" is not a table; write \"text:FILE\", \"lmdb:FILE\", \"regexp:FILE\", "
-                                     "\"cidr:FILE\", \"socketmap:ADDRESS:NAME\", \"tcp:ADDRESS\" or \"table:NAME\"",
-                                     smtp::printable(text, 200)));
+        return malformed(
+            fmt::format("\"{}\" is not a table; write \"text:FILE\", \"lmdb:FILE\", \"regexp:FILE\", "
+                        "\"cidr:FILE\", \"mysql:FILE\", \"pgsql:FILE\", \"ldap:FILE\", \"socketmap:ADDRESS:NAME\", "
+                        "\"tcp:ADDRESS\" or \"table:NAME\"",
+                        smtp::printable(text, 200)));
     switch (known->kind) {
     case Kind::socketmap: return socketmap(rest);
     case Kind::tcp: return tcp(rest);

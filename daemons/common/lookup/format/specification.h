@@ -16,8 +16,14 @@ enum class Kind : std::uint8_t {
     cidr,      // lines "network value"
     socketmap, // a service that speaks the protocol of Sendmail's socket maps
     tcp,       // a service that speaks the protocol of Postfix's tcp_table(5)
+    mysql,     // a query of a MySQL or MariaDB server, described in a file
+    pgsql,     // … of a PostgreSQL server
+    ldap,      // … of an LDAP directory
     section,   // [table.NAME] says what it is
 };
+
+// Those that the process maps asks: queries of databases, each described in a file of its own.
+constexpr bool is_database(Kind kind) { return kind == Kind::mysql || kind == Kind::pgsql || kind == Kind::ldap; }
 
 inline constexpr std::size_t longest_key = 4096;
 

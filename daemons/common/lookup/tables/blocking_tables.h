@@ -8,8 +8,8 @@ namespace tables {
 
 class BlockingTables {
 public:
-    // The [table.NAME] sections there are.
-    explicit BlockingTables(const std::vector<config::LookupTable>& sections = {});
+    // The [table.NAME] sections there are, and the socket of the process maps.
+    explicit BlockingTables(const std::vector<config::LookupTable>& sections = {}, std::string maps_socket = {});
 
     // Never not_yet: waits until it is known.
     Answer ask(std::string_view table, std::string_view key);

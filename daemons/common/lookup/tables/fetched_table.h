@@ -30,6 +30,7 @@ protected:
     std::optional<std::string> next();      // the key that has waited longest; now being fetched
     void put_back(std::string key);         // … and first again
     void ask_first(const std::string& key); // by the table on its own; no caller need wait for it
+    bool is_pending(const std::string& key) const { return pending_.contains(key); }
     bool has_waiting_keys() const { return !waiting_.empty(); }
     // For a key from next(). Values that are empty or have control characters are unavailable.
     void answered(const std::string& key, Answer answer);

@@ -36,6 +36,29 @@ std::optional<std::string> decoded(std::string_view text) {
     return out;
 }
 
+struct Netstring {
+    std::string_view content;
+    std::size_t bytes; // with its frame
+};
+
+// Empty: incomplete.
+std::expected<std::optional<Netstring>, smtp::Malformed> netstring(std::string_view buffer, std::size_t longest) {
+    const auto colon = buffer.substr(0, 7).find(':');
+    const auto digits = buffer.substr(0, std::min(colon, buffer.size()));
+    if (colon == buffer.npos && buffer.size() < 7) {
+        for (const char c : digits)
+            if (!smtp::is_digit(c)) return malformed("its answer is not a netstring");
+        return std::nullopt;
+    }
+    const auto length = smtp::parse_number(digits, longest);
+    if (colon == buffer.npos || !length)
+        return malformed(fmt::format("its answer is not a netstring of at most {} bytes", longest));
+    if (buffer.size() < colon + 1 + *length + 1) return std::nullopt;
+    const auto total = colon + 1 + static_cast<std::size_t>(*length) + 1;
+    if (buffer[total - 1] != ',') return malformed("its answer is not a netstring: the comma at its end is missing");
+    return Netstring{buffer.substr(colon + 1, static_cast<std::size_t>(*length)), total};
+}
+
 } // namespace
 
 namespace socketmap {
@@ -45,22 +68,10 @@ std::string request(std::string_view map, std::string_view key) {
 }
 
 ParseResult parse_reply(std::string_view buffer) {
-    const auto colon = buffer.substr(0, 7).find(':');
-    const auto digits = buffer.substr(0, std::min(colon, buffer.size()));
-    if (colon == buffer.npos && buffer.size() < 7) {
-        for (const char c : digits)
-            if (!smtp::is_digit(c)) return malformed("its answer is not a netstring");
-        return std::nullopt;
-    }
-    const auto length = smtp::parse_number(digits, longest_reply);
-    if (colon == buffer.npos || !length)
-        return malformed(fmt::format("its answer is not a netstring of at most {} bytes", longest_reply));
-    if (buffer.size() < colon + 1 + *length + 1) return std::nullopt;
-    const auto content = buffer.substr(colon + 1, *length);
-    const auto total = colon + 1 + static_cast<std::size_t>(*length) + 1;
-    if (buffer[total - 1] != ',')
-        return malformed("its answer is not a netstring: the comma at its end is "
-                         "missing");
+    const auto string = netstring(buffer, longest_reply);
+    if (!string) return std::unexpected(string.error());
+    if (!*string) return std::nullopt;
+    const auto [content, total] = **string;
     const auto word = content.substr(0, content.find(' '));
     const auto text = content.substr(std::min(content.size(), word.size() + 1));
     if (word == "OK") return Reply{Answer::found(std::string(text)), total};
@@ -108,5 +119,43 @@ ParseResult parse_reply(std::string_view buffer) {
 }
 
 } // namespace tcp_table
+
+namespace maps_protocol {
+
+std::expected<std::optional<Request>, smtp::Malformed> parse_request(std::string_view buffer) {
+    const auto string = netstring(buffer, longest_request);
+    if (!string) return malformed("a request is a netstring");
+    if (!*string) return std::nullopt;
+    const auto space = (*string)->content.find(' ');
+    if (space == std::string_view::npos) return malformed("a request is a table and a key");
+    return Request{std::string((*string)->content.substr(0, space)), std::string((*string)->content.substr(space + 1)),
+                   (*string)->bytes};
+}
+
+std::string reply(const Answer& answer, bool whole_table) {
+    const auto framed = [](std::string_view word, std::string_view text) {
+        return fmt::format("{}:{} {},", word.size() + 1 + text.size(), word, text);
+    };
+    if (answer.status == Answer::Status::none) return framed("NOTFOUND", "");
+    if (answer.status == Answer::Status::unavailable)
+        return framed(whole_table ? "DOWN" : "TEMP", smtp::printable(answer.why, 1000));
+    if (answer.value.size() + 10 > longest_reply)
+        return framed("TEMP", fmt::format("the result has more than {} bytes", longest_reply - 10));
+    return framed("OK", answer.value);
+}
+
+ParseResult parse_reply(std::string_view buffer) {
+    const auto string = netstring(buffer, longest_reply);
+    if (!string) return std::unexpected(string.error());
+    if (!*string) return std::nullopt;
+    const auto [content, total] = **string;
+    const auto word = content.substr(0, content.find(' '));
+    const auto text = content.substr(std::min(content.size(), word.size() + 1));
+    if (word == "TEMP" || word == "DOWN")
+        return Reply{Answer::unavailable(std::string(text.empty() ? "unavailable" : text)), total, word == "DOWN"};
+    return socketmap::parse_reply(buffer);
+}
+
+} // namespace maps_protocol
 
 } // namespace tables

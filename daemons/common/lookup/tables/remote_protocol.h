@@ -14,7 +14,8 @@ inline constexpr std::size_t longest_reply = 100'000; // bytes of an answer
 
 struct Reply {
     Answer answer;
-    std::size_t bytes = 0; // consumed from the buffer
+    std::size_t bytes = 0;    // consumed from the buffer
+    bool whole_table = false; // unavailable is not this key alone, but every key
 };
 // Empty: the reply is incomplete. Malformed: no further data can make it valid.
 using ParseResult = std::expected<std::optional<Reply>, smtp::Malformed>;
@@ -28,5 +29,19 @@ namespace tcp_table {
 std::string request(std::string_view key); // bytes outside of "!".."~", and "%", are sent as %XX
 ParseResult parse_reply(std::string_view buffer);
 } // namespace tcp_table
+
+// The process maps: socket maps with one more word, "DOWN reason": the table is unavailable for every key.
+namespace maps_protocol {
+struct Request {
+    std::string table, key;
+    std::size_t bytes = 0; // consumed from the buffer
+};
+inline constexpr std::size_t longest_request = 9000;
+// Empty: incomplete.
+std::expected<std::optional<Request>, smtp::Malformed> parse_request(std::string_view buffer);
+// Never not_yet. What exceeds the longest reply is unavailable.
+std::string reply(const Answer& answer, bool whole_table);
+ParseResult parse_reply(std::string_view buffer);
+} // namespace maps_protocol
 
 } // namespace tables

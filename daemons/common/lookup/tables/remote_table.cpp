@@ -69,6 +69,10 @@ void RemoteTable::on_data(Connection& line, std::string_view bytes) {
     const auto key = std::exchange(line.key, {});
     last_answered_key_ = key;
     answers_quickly_ = common::Loop::now().monotonic - line.since < service_.contended_timeout / 4;
+    if ((*reply)->whole_table) { // once, not for each key that was under way
+        if (is_pending(key)) failed((*reply)->answer.why);
+        return;
+    }
     fetch();
     answered(key, (*reply)->answer);
 }
@@ -86,6 +90,7 @@ void RemoteTable::on_closed(Connection& line, const std::string& why) {
 
 // The lookup on this connection has failed, and the connection is closed: the others continue.
 void RemoteTable::request_failed(Connection& line, std::string why) {
+    if (!line.stream->connected() && !service_.unreachable.empty()) why = service_.unreachable;
     if (!line.stream->connected() ||
         (++consecutive_failures_ >= max_consecutive_failures && !may_be_key_specific(line)))
         return give_up(std::move(why));

@@ -20,6 +20,7 @@ struct Service {
     smtp::Duration timeout = std::chrono::seconds(10); // to connect and to be answered
     smtp::Duration cache = std::chrono::seconds(30);
     smtp::Duration contended_timeout = std::chrono::seconds(1); // while other keys wait
+    std::string unreachable = {}; // what to report when no connection can be made; "": the error
 };
 
 class RemoteTable final : public FetchedTable {

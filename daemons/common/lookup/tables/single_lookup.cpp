@@ -36,7 +36,7 @@ Answer ask(const Specification& what, const std::vector<config::LookupTable>& se
         const auto* section = section_of(what, sections);
         return section ? of_section(*section, key) : Answer::unavailable("there is no such section");
     }
-    if (what.kind == Kind::socketmap || what.kind == Kind::tcp)
+    if (what.kind == Kind::socketmap || what.kind == Kind::tcp || is_database(what.kind))
         return Answer::unavailable("only its service can answer");
     if (what.kind == Kind::lmdb) {
         const auto file = LmdbFile::open(what.name);
@@ -55,7 +55,8 @@ Answer ask(const Specification& what, const std::vector<config::LookupTable>& se
 bool is_service(std::string_view table, const std::vector<config::LookupTable>& sections) {
     const auto what = Specification::parse(table);
     if (!what) return false;
-    if (what->kind != Kind::section) return what->kind == Kind::socketmap || what->kind == Kind::tcp;
+    if (what->kind != Kind::section)
+        return what->kind == Kind::socketmap || what->kind == Kind::tcp || is_database(what->kind);
     const auto* section = section_of(*what, sections);
     return section && (section->kind == config::LookupKind::socketmap || section->kind == config::LookupKind::tcp);
 }

@@ -48,6 +48,18 @@ Service tcp_service(const common::ServiceAddress& address) {
     return {address, tcp_table::request, tcp_table::parse_reply};
 }
 
+// The process maps, which gives up on a database before this time limit.
+Service maps_service(const std::string& socket, std::string table) {
+    Service service{{.path = socket, .endpoint = {}},
+                    [table = std::move(table)](std::string_view key) { return socketmap::request(table, key); },
+                    maps_protocol::parse_reply};
+    service.timeout = std::chrono::seconds(30);
+    service.contended_timeout = service.timeout; // each table has connections of its own there
+    service.unreachable = "the process maps does not answer: is the package postrider-maps installed, and Postrider "
+                          "running?";
+    return service;
+}
+
 bool askable(std::string_view key) {
     return !key.empty() && key.size() <= longest_key &&
            std::ranges::none_of(key, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
@@ -55,13 +67,16 @@ bool askable(std::string_view key) {
 
 } // namespace
 
+std::string maps_socket(const std::string& spool) { return spool + "/run/private/maps"; }
+
 Tables::Tables(common::Loop& loop, common::Log& log, Answered answered)
     : loop_(loop), log_(log), answered_(std::move(answered)), hook_(loop, [this] { tell(); }) {}
 
 Tables::~Tables() = default;
 
-void Tables::configure(const std::vector<config::LookupTable>& sections) {
+void Tables::configure(const std::vector<config::LookupTable>& sections, std::string maps_socket) {
     sections_ = sections;
+    maps_socket_ = std::move(maps_socket);
     for (const auto& [specification, table] : tables_) ready_.emplace_back(specification, "");
     tables_.clear();
     if (!ready_.empty()) hook_.schedule();
@@ -87,6 +102,12 @@ std::unique_ptr<Table> Tables::make(const std::string& name) {
     case Kind::socketmap:
         return std::make_unique<RemoteTable>(loop_, log_, name, socketmap_service(what->address, what->name), known);
     case Kind::tcp: return std::make_unique<RemoteTable>(loop_, log_, name, tcp_service(what->address), known);
+    case Kind::mysql:
+    case Kind::pgsql:
+    case Kind::ldap:
+        if (maps_socket_.empty())
+            return std::make_unique<NoTable>(fmt::format("table {}: only the process maps can query it", name));
+        return std::make_unique<RemoteTable>(loop_, log_, name, maps_service(maps_socket_, name), known);
     case Kind::section: break;
     }
     const auto section = std::ranges::find(sections_, what->name, &config::LookupTable::name);

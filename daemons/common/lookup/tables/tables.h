@@ -20,6 +20,9 @@ namespace tables {
 
 class Table;
 
+// Of the process that queries databases. `spool`: spool.directory.
+std::string maps_socket(const std::string& spool);
+
 class Tables {
 public:
     // `answered`: the answer for a key that was not_yet, and was asked for, is now known; called from any turn of the
@@ -31,8 +34,9 @@ public:
     Tables(const Tables&) = delete;
     Tables& operator=(const Tables&) = delete;
 
-    // The [table.NAME] sections. Keys that wait for an answer of an old table are `answered`.
-    void configure(const std::vector<config::LookupTable>& sections);
+    // The [table.NAME] sections, and the socket of the process maps (maps_socket()). Keys that wait for an answer of an
+    // old table are `answered`.
+    void configure(const std::vector<config::LookupTable>& sections, std::string maps_socket = {});
 
     // Keys are as the caller has them: tables that ignore case fold both sides. A key that no table can have (empty,
     // longer than 4096 bytes, with control characters) is `none`.
@@ -57,6 +61,7 @@ private:
     common::Log& log_;
     Answered answered_;
     std::vector<config::LookupTable> sections_;
+    std::string maps_socket_;
     std::map<std::string, std::unique_ptr<Table>, std::less<>> tables_;
     std::vector<std::pair<std::string, std::string>> ready_; // known already when asked for
     common::TurnHook hook_;

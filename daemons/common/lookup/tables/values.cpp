@@ -111,7 +111,10 @@ Scan each_value(std::string_view table, const std::vector<config::LookupTable>& 
     case Kind::cidr: return of_file(*what, taking);
     case Kind::lmdb: return of_lmdb(what->name, taking);
     case Kind::socketmap:
-    case Kind::tcp: return taking.cannot(std::string(a_service));
+    case Kind::tcp:
+    case Kind::mysql:
+    case Kind::pgsql:
+    case Kind::ldap: return taking.cannot(std::string(a_service));
     case Kind::section: break;
     }
     const auto section = std::ranges::find(sections, what->name, &config::LookupTable::name);

@@ -11,9 +11,9 @@ std::string heard(ParseResult (*parse_reply)(std::string_view), std::string_view
     const auto reply = parse_reply(bytes);
     if (!reply) return "!" + reply.error().why;
     if (!*reply) return "...";
-    const auto& [answer, taken] = **reply;
+    const auto& [answer, taken, whole_table] = **reply;
     using Status = Answer::Status;
-    return fmt::format("{} {}",
+    return fmt::format("{}{} {}", whole_table ? "all" : "",
                        answer.status == Status::found  ? answer.value
                        : answer.status == Status::none ? "-"
                                                        : "~" + answer.why,
@@ -28,6 +28,24 @@ void check(ParseResult (*parse_reply)(std::string_view), std::string_view bytes,
 }
 
 } // namespace
+
+TEST_CASE("the protocol of maps: socket maps, and a table that is unavailable as a whole") {
+    const auto parse_reply = maps_protocol::parse_reply;
+    check(parse_reply, maps_protocol::reply(Answer::found("abc"), false), "abc 9");
+    check(parse_reply, maps_protocol::reply({}, false), "- 12");
+    check(parse_reply, maps_protocol::reply(Answer::unavailable("busy"), false), "~busy 12");
+    check(parse_reply, maps_protocol::reply(Answer::unavailable("down"), true), "all~down 12");
+    const auto large = maps_protocol::reply(Answer::found(std::string(longest_reply, 'x')), false);
+    CHECK(heard(parse_reply, large).starts_with("~the result has more than"));
+    const auto request = maps_protocol::parse_request(socketmap::request("mysql:/x", "a b"));
+    REQUIRE((request && *request));
+    CHECK((*request)->table == "mysql:/x");
+    CHECK((*request)->key == "a b");
+    CHECK((*request)->bytes == 16);
+    CHECK_FALSE(*maps_protocol::parse_request("12:mysql"));
+    CHECK_FALSE(maps_protocol::parse_request("3:abc,"));
+    CHECK_FALSE(maps_protocol::parse_request("99999:"));
+}
 
 TEST_CASE("the protocol of socket maps") {
     CHECK(socketmap::request("virtual", "bob@example.com") == "23:virtual bob@example.com,");

@@ -1,0 +1,217 @@
+"""Tables in databases: real servers out of their packages, mail and commands that look up keys there, and what happens
+while a server is away, slow or refuses."""
+import re
+import urllib.request
+
+import pytest
+
+from harness.databases import PASSWORD, Mariadb, Postgres, Slapd
+from harness.watch import wait_until
+
+ALIASES = ["create table aliases (address varchar(200), target varchar(200))",
+           "insert into aliases values ('info@lists.example', 'someone@test.example'), ('all@lists.example', 'someone@test.example'), "
+           "('all@lists.example', 'other@test.example'), ('o''hara@lists.example', 'other@test.example')"]
+ENTRIES = """dn: uid=ann,dc=example
+objectClass: inetOrgPerson
+cn: Ann
+sn: A
+uid: ann
+mail: info@lists.example
+mail: o'hara@lists.example
+description: someone@test.example
+
+dn: uid=bob,dc=example
+objectClass: inetOrgPerson
+cn: Bob (the (second))
+sn: B
+uid: bob
+mail: bob@lists.example
+description: other@test.example
+
+dn: cn=everyone,dc=example
+objectClass: groupOfNames
+objectClass: extensibleObject
+cn: everyone
+mail: all@lists.example
+member: uid=ann,dc=example
+member: uid=bob,dc=example
+member: cn=everyone,dc=example
+"""
+
+
+class Kind:
+    """A kind of database: its server, and the file of a table that asks it."""
+
+    def __init__(self, name, start, table):
+        self.name, self.start, self.table = name, start, table
+
+
+SQL = "hosts = {0.address}:{0.port}\nuser = mail\npassword = " + PASSWORD + "\ndbname = mail\n"
+KINDS = {
+    "mysql": Kind("mysql", lambda address, port: Mariadb(address, port, *ALIASES),
+                  SQL + "query = SELECT target FROM aliases\n  WHERE address = '%s'\n"),
+    "pgsql": Kind("pgsql", lambda address, port: Postgres(address, port, *ALIASES),
+                  SQL + "query = SELECT target FROM aliases WHERE address = '%s' ORDER BY target DESC\n"),
+    "ldap": Kind("ldap", lambda address, port: Slapd(address, port, ENTRIES),
+                 "server_host = ldap://{0.address}:{0.port}\nversion = 3\nbind_dn = cn=admin,dc=example\nbind_pw = " + PASSWORD +
+                 "\nsearch_base = dc=example\nquery_filter = (mail=%s)\nresult_attribute = description\nspecial_result_attribute = member\n"),
+}
+
+
+@pytest.fixture(params=list(KINDS))
+def kind(request):
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def server(kind, mta, block):
+    started = kind.start(mta.address, block.port())
+    yield started
+    started.thaw()
+    started.remove()
+
+
+def write_table(mta, kind, server, name="aliases.cf", more=""):
+    file = mta.folder / name
+    file.write_text(kind.table.format(server) + "timeout = 2\n" + more)
+    file.chmod(0o600)
+    return f"{kind.name}:{file}"
+
+
+@pytest.fixture
+def table(mta, kind, server):
+    """A running MTA whose virtual aliases are in the database."""
+    named = write_table(mta, kind, server)
+    mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [named]}
+    mta.config["metrics"] = {"listen": [f"{mta.address}:{mta.block.port()}"]}
+    mta.start()
+    return named
+
+
+def query(mta, table, key):
+    return mta.command("map", "--query", key, table, check=False)
+
+
+def value(mta, table, key):
+    done = query(mta, table, key)
+    assert done.returncode in (0, 1) and not done.stderr, done.stderr
+    return sorted(done.stdout.strip().split(",")) if done.returncode == 0 else None
+
+
+def test_mail_goes_where_the_database_says(mta, table):
+    mta.submit("info@lists.example", "to one")
+    mta.submit("ALL@Lists.Example", "to both")
+    assert len(mta.wait_mailbox(2)) == 2 and len(mta.wait_mailbox(1, user="other")) == 1
+    with mta.client(mta.relay_port) as c:
+        c.say("MAIL FROM:<a@remote.example>")
+        assert "550 5.1.1" in c.say("RCPT TO:<nobody@lists.example>")
+        assert "250" in c.say("RCPT TO:<info@lists.example>")
+    assert value(mta, table, "all@lists.example") == ["other@test.example", "someone@test.example"]
+    assert value(mta, table, "o'hara@lists.example") in (["other@test.example"], ["someone@test.example"])
+    for key in ("nobody@lists.example", "*", "'", "x' OR '1'='1", "*)(mail=*", "\\"):
+        assert value(mta, table, key) is None, key
+    assert "good" in mta.command("map", "--check", table).stdout
+    assert PASSWORD not in mta.log_file.read_text() + mta.command("status").stdout + mta.command("status", "--json").stdout
+    for pid in mta.all_pids():
+        assert PASSWORD not in open(f"/proc/{pid}/cmdline").read() + open(f"/proc/{pid}/environ").read()
+
+
+def test_mail_waits_while_the_database_is_away(mta, table, server):
+    mta.submit("info@lists.example", "first")
+    mta.wait_mailbox(1)
+    server.stop()
+    with mta.client(mta.relay_port) as c:
+        c.say("MAIL FROM:<a@remote.example>")
+        assert "450 4.3.0" in c.say("RCPT TO:<all@lists.example>")
+    mta.sendmail("all@lists.example")
+    mta.wait_log(rf"warning: table {re.escape(table)}: database \S*{server.port}: ")
+    mta.wait_log(rf"warning: table {re.escape(table)}: .*; mail that depends on it waits until it answers")
+    wait_until(lambda: table in mta.command("status", check=False).stdout, 10, "status names the table")
+    assert len(mta.mailbox()) == 1
+    server.begin()
+    mta.wait_mailbox(1, user="other", seconds=40)
+    mta.wait_log(rf"table {re.escape(table)}: database \S+ works again")
+    assert not mta.logged("status=bounced")
+
+
+def test_a_frozen_database_harms_only_its_own_table(mta, kind, server):
+    named = write_table(mta, kind, server)
+    mta.config["relay"] = {"domains": ["lists.example"], "recipients": [named]}
+    mta.config["virtual_mailbox"] = {"domains": ["boxes.example"], "deliver": f"maildir:{mta.folder}/mail/{{user}}",
+                                     "recipients": [f"text:{mta.folder}/boxes"]}
+    (mta.folder / "boxes").write_text("someone@boxes.example x\n")
+    mta.start()
+    assert value(mta, named, "info@lists.example")
+    server.freeze()
+    done = query(mta, named, "all@lists.example")
+    assert done.returncode == 75 and re.search(r"no (answer|connection) (in time|within)", done.stderr), done.stderr
+    with mta.client(mta.relay_port) as c:
+        c.say("MAIL FROM:<a@remote.example>")
+        assert "450 4.3.0" in c.say("RCPT TO:<all@lists.example>")
+        assert "250" in c.say("RCPT TO:<someone@boxes.example>")
+    mta.submit(f"{mta.user}@test.example")
+    mta.wait_mailbox(1)
+    server.thaw()
+    def answers():
+        with mta.client(mta.relay_port) as c:
+            c.say("MAIL FROM:<a@remote.example>")
+            return "250" in c.say("RCPT TO:<all@lists.example>")
+    wait_until(answers, 60, "the database to be asked again")
+
+
+def test_a_changed_file_takes_effect_and_a_broken_one_does_not(mta, table, kind, server):
+    assert value(mta, table, "info@lists.example") == ["someone@test.example"]
+    write_table(mta, kind, server, more="result_format = x-%s\n")
+    wait_until(lambda: value(mta, table, "info@lists.example") == ["x-someone@test.example"], 20, "the new format")
+    write_table(mta, kind, server, more="result_format = %x\n")
+    mta.wait_log(rf"warning: table {re.escape(table)}: line \d+: result_format: \"%x\" is not a placeholder.*; it continues as it was before")
+    assert value(mta, table, "info@lists.example") == ["x-someone@test.example"]
+    assert "result_format" in mta.command("status", check=False).stdout
+    done = mta.command("check", check=False)
+    assert f"table {table}: line" in done.stderr and "result_format" in done.stderr
+
+
+def test_limits_and_domains(mta, table, kind, server):
+    write_table(mta, kind, server, more="expansion_limit = 1\ndomain = lists.example\n")
+    def limited():
+        done = query(mta, table, "all@lists.example")
+        return done.returncode == 75 and "expansion_limit" in done.stderr
+    wait_until(limited, 20, "the limit")
+    assert value(mta, table, "info@lists.example") == ["someone@test.example"]  # one key's fault is not the table's
+    assert value(mta, table, "lists.example") is None and value(mta, table, "info@other.example") is None
+    server.stop()
+    assert mta.command("map", "--check", table, check=False).returncode != 0  # the key it asks for is in one of the domains
+
+
+def test_a_base_that_is_missing_is_no_answer(mta, block):
+    """Of a directory: the entries may be there, where they were not looked for."""
+    server = Slapd(mta.address, block.port(), ENTRIES)
+    try:
+        named = write_table(mta, KINDS["ldap"], server, more="search_base = ou=gone,dc=example\n")
+        mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [named]}
+        mta.start()
+        done = query(mta, named, "info@lists.example")
+        assert done.returncode == 75 and "No such object" in done.stderr, done
+    finally:
+        server.remove()
+
+
+def test_a_wrong_password_is_named_and_not_shown(mta, table, kind, server):
+    file = mta.folder / "aliases.cf"
+    file.write_text(file.read_text().replace(PASSWORD, "another-secret"))
+    def refused():
+        return query(mta, table, f"{len(mta.log_file.read_text())}@lists.example").returncode == 75
+    wait_until(refused, 20, "the refusal")
+    mta.wait_log(rf"warning: table {re.escape(table)}: database \S+: .*(Access denied|password authentication failed|Invalid credentials)")
+    assert "another-secret" not in mta.log_file.read_text()
+
+
+def test_metrics_count_by_table(mta, table):
+    assert value(mta, table, "info@lists.example") and value(mta, table, "nobody@lists.example") is None
+    def counted():
+        with urllib.request.urlopen(f"http://{mta.config['metrics']['listen'][0]}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+        return (f'postrider_table_lookups_total{{table="{table}",result="found"}} 1' in text and
+                f'postrider_table_lookups_total{{table="{table}",result="missing"}} 1' in text and
+                f'postrider_table_lookup_seconds_total{{table="{table}"}}' in text)
+    wait_until(counted, 15, "the counts")
