@@ -49,7 +49,10 @@ std::string comments_within(std::string_view written) {
 void fold_before_address(std::string& out) {
     auto place = out.size();
     if (place > 0 && out[place - 1] == '<') --place;
-    if (place > 0 && (out[place - 1] == ' ' || out[place - 1] == '\t')) out.insert(place - 1, "\r\n");
+    if (place == 0 || (out[place - 1] != ' ' && out[place - 1] != '\t')) return;
+    // A line of blanks alone would end the header.
+    const auto line = out.rfind('\n', place - 1) + 1; // 0: the first one, with the name
+    if (out.find_first_not_of(" \t", line) < place - 1) out.insert(place - 1, "\r\n");
 }
 
 std::size_t length_of_last_line(std::string_view text) {

@@ -81,8 +81,9 @@ def test_a_table_that_fails_makes_mail_wait_and_only_that(mta, remote):
     mta.submit("c@plain.example", "flows", sender="ann@test.example", port=mta.submission_port)
     sink.wait_for_one_to("b@remote.example"), sink.wait_for_one_to("c@plain.example")
     assert not sink.to("a@remote.example")
+    assert not mta.logged("state=(glitch|retry)")  # nothing is wrong with the queue
     bad.write_text("ann@test.example a.smith@example.com\n")
-    wait_until(lambda: mta.flush() or sink.to("a@remote.example"), 15, mta.last_words)
+    wait_until(lambda: (mta.flush(), sink.to("a@remote.example"))[1], 15, mta.last_words)
     assert sink.to("a@remote.example")[0].sender == "a.smith@example.com"
     mta.wait_until_empty()
 
@@ -128,8 +129,10 @@ def test_others_do_not_wait_for_a_slow_table(mta, remote, block):
 
 
 def test_generic_tables_come_and_go_with_a_reload(mta, remote):
+    """The directory of the first one must be known at the start, as that of access tables."""
     sink = remote()
     mta.route("remote.example", sink)
+    mta.config["generic"] = {"tables": [table(mta, "empty", "")]}
     mta.start()
     mta.submit("a@remote.example", "before", sender="ann@test.example", port=mta.submission_port)
     assert sink.wait_for_one_to("a@remote.example").sender == "ann@test.example"
@@ -148,7 +151,7 @@ def test_generic_tables_come_and_go_with_a_reload(mta, remote):
 
 
 def test_a_large_message_and_one_in_many_pieces(mta, remote):
-    """Headers of several reads, bodies that are not in memory, 100,000 header fields."""
+    """Headers of several reads, bodies that are not in memory, more addresses than are rewritten."""
     sink = remote()
     mta.route("remote.example", sink)
     mta.config["generic"] = {"tables": [table(mta, "generic", "@lan.example @example.com\n")]}
@@ -160,10 +163,10 @@ def test_a_large_message_and_one_in_many_pieces(mta, remote):
     seen = sink.wait_for_one_to("a@remote.example", 60)
     assert b"@lan.example" not in seen.content and seen.content.count(b"@example.com") == 9_001
     assert body(seen) == text + "\r\n"
-    fields = "".join(f"To: user{n}@lan.example\r\n" for n in range(100_000))
+    fields = "".join(f"To: a{n}@lan.example, b{n}@lan.example, c{n}@lan.example\r\n" for n in range(4_500))
     mta.submit("b@remote.example", "fields", extra=fields, port=mta.submission_port)
     seen = sink.wait_for_one_to("b@remote.example", 60)
-    assert seen.content.count(b"@example.com") == 9_998 and seen.content.count(b"@lan.example") == 90_002
+    assert seen.content.count(b"@example.com") == 9_996 and seen.content.count(b"@lan.example") == 3_504
     mta.wait_log(r"addresses in the header are not rewritten: the header has fields that are too long, or too many addresses")
 
 
@@ -206,7 +209,7 @@ def test_rules_on_the_way_out(mta, remote):
     sink = remote()
     mta.route("remote.example", sink)
     mta.config["smtp_client"].update({
-        "header_checks": ["/^X-Internal:/ IGNORE", "/^X-Old: (.*)/ REPLACE X-New: $1", "/^Subject:/ PREPEND X-Before: yes",
+        "header_checks": ["/^X-Internal:/ IGNORE", "/^X-Old: (.*)/ REPLACE X-New: $1", "/^X-Fold: (.*)/ REPLACE X-Folded: $1", "/^Subject:/ PREPEND X-Before: yes",
                           "/^X-Noted:/ WARN look", "/^X-Gone:/ STRIP away"],
         "mime_header_checks": ["/^Content-Description:/ IGNORE"],
         "nested_header_checks": ["/^X-Internal:/ IGNORE"],
@@ -214,11 +217,11 @@ def test_rules_on_the_way_out(mta, remote):
     mta.start()
     text = ("--b\r\nContent-Type: text/plain\r\nContent-Description: x\r\n\r\ninternal line\r\nold words\r\nhere\r\n--b\r\n"
             "Content-Type: message/rfc822\r\n\r\nSubject: inner\r\nX-Internal: y\r\n\r\nold inner\r\n--b--")
-    extra = "X-Internal: x\r\n y\r\nX-Old: a\r\nX-Noted: b\r\nX-Gone: c\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n"
+    extra = "X-Internal: x\r\n y\r\nX-Old: a\r\nX-Noted: b\r\nX-Fold: a\r\n b\r\nX-Gone: c\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n"
     queue_id = mta.submit(["a@remote.example", f"{mta.user}@test.example"], "out", body=text, extra=extra, port=mta.submission_port)
     seen = sink.wait_for_one_to("a@remote.example")
     header = seen.content.decode().split("\r\n\r\n", 1)[0]
-    assert "X-Internal" not in header and "X-Old" not in header and "X-New: a\r\n" in header and "X-Gone" not in header
+    assert "X-Internal" not in header and "X-Old" not in header and "X-New: a\r\n" in header and "X-Folded: a\r\n b\r\n" in header and "X-Gone" not in header
     assert "X-Before: yes\r\nSubject: out\r\n" in header and "X-Noted: b" in header
     assert body(seen) == text.replace("Content-Description: x\r\n", "").replace("internal line\r\n", "").replace(
         "old words", "new words").replace("here", "before\r\nhere").replace("X-Internal: y\r\n", "").replace("old inner", "new inner") + "\r\n"
@@ -289,3 +292,19 @@ def test_a_hostile_message_holds_nobody_up(mta):
     mta.wait_log(r"check /\^\(a\+\)\+\$/: takes too long; skipped for the rest of this message")
     mta.submit(f"{mta.user}@test.example", "others")
     mta.wait_mailbox(3)
+
+
+def test_explain_shows_what_others_see(mta, remote):
+    mta.route("remote.example", remote())
+    mta.route("plain.example", remote())
+    mta.config['route."plain.example"']["generic_tables"] = []
+    mta.config["masquerade"] = {"domains": ["test.example"]}
+    mta.config["generic"] = {"tables": [table(mta, "generic", "ann@test.example a.smith@example.com\npeer@remote.example friend@partner.example\n"
+                                              "peer@plain.example friend@partner.example\n")]}
+    mta.start()
+    said = mta.command("explain", "peer@remote.example").stdout
+    assert re.search(r"^As a recipient +friend@partner\.example$", said, re.M), said
+    said = mta.command("explain", "peer@plain.example").stdout
+    assert "As a recipient" not in said, said
+    said = mta.command("explain", "--json", "ann@host.test.example").stdout
+    assert '"as_sender":"a.smith@example.com"' in said.replace('": "', '":"'), said

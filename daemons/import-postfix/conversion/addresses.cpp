@@ -129,7 +129,8 @@ std::vector<std::string> origins_of_rewritten_headers(Import& import) {
                                                 "masquerade.header_origins",
                                                 word));
     }
-    if (!import.value("remote_header_rewrite_domain").empty()) out.emplace_back("other");
+    if (!import.value("remote_header_rewrite_domain").empty())
+        return {"local", "submission", "authenticated", "networks", "other"};
     return out;
 }
 

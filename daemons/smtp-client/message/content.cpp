@@ -1,5 +1,6 @@
 #include "daemons/smtp-client/message/content.h"
 #include "libsmtp/protocol/outgoing_content.h"
+#include "libsmtp/text/utf8.h"
 #include <algorithm>
 #include <utility>
 
@@ -57,6 +58,7 @@ ReadResult<> Content::begin() {
     if (header_) {
         facts_.size = facts_.size - header_->stored_size + header_->text.size();
         facts_.longest_line = std::max(facts_.longest_line, longest_line_of(header_->text));
+        facts_.eight_bit = facts_.eight_bit || !smtp::is_ascii(header_->text);
     }
     if (rules_ && !rules_->beyond_header()) rules_.reset();
     if (!rules_) return plan();

@@ -38,7 +38,7 @@ spool::ReadResult<> OutgoingAddresses::collect() {
         return {};
     }
     if (stored_size_ == 0) {
-        auto header = message_.read_header();
+        auto header = message_.read_header(longest_header);
         if (!header) return std::unexpected(header.error());
         text_ = *std::move(header);
         stored_size_ = text_.size();

@@ -1,4 +1,5 @@
 #include "daemons/smtp-client/message/ruled_header.h"
+#include "daemons/common/filters/milter/message.h"
 #include "libspool/format/edits.h"
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@ spool::ReadResult<RuledHeader> ruled_header(spool::MessageReader& message, const
             fmt::format("header checks: not applied: the header has more than {} bytes", longest_ruled_header));
         return out;
     }
-    const auto stored = message.read_header();
+    const auto stored = message.read_header(longest_ruled_header);
     if (!stored) return std::unexpected(stored.error());
     const auto block = smtp::scan_header(*stored);
     common::HeaderChecks::Run run(rules);
@@ -26,7 +27,7 @@ spool::ReadResult<RuledHeader> ruled_header(spool::MessageReader& message, const
         if (!found) continue;
         const auto at = static_cast<std::size_t>(raw.data() - stored->data());
         const bool adds = found->action == Action::prepend || found->action == Action::replace;
-        const auto field = adds ? found->text + "\r\n" : "";
+        const auto field = adds ? milter::with_crlf(found->text) + "\r\n" : "";
         if (adds && !spool::is_one_field(field)) {
             out.warnings.push_back("header check: not a header field: " + smtp::printable(found->text, 400));
             continue;

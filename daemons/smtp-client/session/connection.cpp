@@ -263,9 +263,10 @@ Connection::Feed Connection::refuse(DeliveryJob& job, const spool::ReadError& er
     return Feed::goes_on;
 }
 
-// For what is wrong here, whichever server would have got it.
+// For what is wrong here, whichever server would have got it: neither the link nor the queue has failed.
 Connection::Feed Connection::defer(DeliveryJob& job, std::string text) {
     AttemptFailure failed;
+    failed.why.stage = smtp::Stage::local;
     failed.why.status = "4.3.0";
     failed.why.text = std::move(text);
     auto done = report(facts(), context_.metrics, job, failed);

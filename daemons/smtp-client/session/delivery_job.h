@@ -51,6 +51,7 @@ public:
     // … behind that, the addresses with which it leaves. `wake`: call again, as of OutgoingAddresses; must work as long
     // as this lives.
     spool::ReadResult<OutgoingAddresses::State> rewrite(GenericMaps& maps, std::function<void()> wake);
+    void keep_addresses() { addresses_.reset(); }                           // a reload has removed the tables
     const OutgoingAddresses* addresses() const { return addresses_.get(); } // null: as they are
     // Goes on to find what the content will be for this server; not_yet: call again. As Content::prepare().
     spool::ReadResult<Content::Prepared> prepare(Content::Server server, const std::shared_ptr<const Signing>& signing,

@@ -23,6 +23,7 @@ void log_rules(DeliveryJob& job, const HostSession& host) {
 std::optional<HandOver> show_as_others_see_it(ClientContext& context, DeliveryJob& job, HostSession& host,
                                               const std::function<void()>& wake) {
     const bool rewrites = context.generic && context.generic->any();
+    if (!rewrites) job.keep_addresses();
     if (!rewrites && !context.outgoing_rules) return std::nullopt;
     const bool stays = host.host().host.protocol == smtp::Protocol::lmtp || job.order().to_content_filter;
     job.take_form(stays ? DeliveryJob::Form::as_it_is : DeliveryJob::Form::as_others_see_it);

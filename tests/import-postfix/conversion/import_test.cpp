@@ -193,7 +193,7 @@ TEST_CASE("each setting comes out as one key") {
         {"masquerade_domains = a.example", "masquerade.header_origins", R"(["local"])"},
         {"masquerade_domains = a.example\nlocal_header_rewrite_clients = permit_mynetworks, permit_sasl_authenticated\n"
          "remote_header_rewrite_domain = domain.invalid",
-         "masquerade.header_origins", R"(["local", "networks", "authenticated", "other"])"},
+         "masquerade.header_origins", R"(["local", "submission", "authenticated", "networks", "other"])"},
         {"masquerade_domains = a.example", "masquerade.classes", "-"},
         {"masquerade_domains = a.example\nmasquerade_classes = envelope_recipient header_sender", "masquerade.classes",
          R"(["envelope_recipient", "header_sender"])"},

@@ -159,6 +159,16 @@ TEST_CASE("a line that becomes too long is folded before the address") {
               "@out, " + std::string(300, 'x') + "@out\r\n");
     const auto already = "To: " + std::string(1200, 'n') + " <ann@in>\r\n";
     CHECK(rewritten(already) == "To: " + std::string(1200, 'n') + "\r\n <ann@out>\r\n");
+    // A line of blanks alone would end the header.
+    for (const auto* before : {"To:\r\n ", "To:\r\n \t ", "To:\r\n <", "To:\r\n\t(c)\r\n "}) {
+        const std::string closed = std::string_view(before).ends_with('<') ? ">" : "";
+        const auto becomes = rewritten(before + ("long@in" + closed) + ", " + std::string(900, 'n') + "@x\r\n");
+        CAPTURE(becomes.substr(0, 30));
+        CHECK(becomes.find("@out") != becomes.npos);
+        const auto block = scan_header(becomes);
+        CHECK(block.fields.size() == 1);
+        CHECK(block.length == becomes.size());
+    }
     // Where there is no blank, it is not.
     CHECK(rewritten("To:long@in,long@in,long@in,long@in\r\n").find("\r\n") == 4 * 304 + 3 + 3);
 }
