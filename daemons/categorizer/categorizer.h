@@ -14,9 +14,9 @@
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/recipient_check.h"
 #include "daemons/common/runtime/timer.h"
-#include "daemons/decide/addressing/answer_memo.h"
 #include "daemons/decide/addressing/expansion.h"
 #include "daemons/decide/addressing/fair_lookup_queue.h"
+#include "daemons/decide/rewriting/answer_memo.h"
 #include <cstdint>
 #include <deque>
 #include <map>

@@ -34,6 +34,8 @@ decide::ExpansionSettings settings_of(std::shared_ptr<const config::Config> conf
     out.delimiter = local.recipient_delimiter.empty() ? '\0' : local.recipient_delimiter.front();
     out.depth = local.alias_depth;
     out.recipients = local.alias_recipients;
+    out.masquerade = addresses.masquerade.rules;
+    out.masquerade_classes = addresses.masquerade.classes;
     out.local_transport = rules.deliver;
     out.mailbox = addresses.virtual_mailbox.deliver;
     out.mailbox_user = addresses.virtual_mailbox.user;

@@ -1,5 +1,5 @@
 #include "daemons/pickup/content_filters.h"
-#include "daemons/common/filters/header_check_result.h"
+#include "daemons/common/filters/header_masquerade.h"
 #include <fmt/format.h>
 
 namespace pickup {
@@ -12,11 +12,12 @@ using namespace std::chrono_literals;
 static constexpr auto filter_time_limit = 4min;
 
 std::shared_ptr<const ContentFilters> ContentFilters::configured(const config::Content& content,
+                                                                 const config::Masquerade& masquerade,
                                                                  const std::vector<config::Milter>& milters,
                                                                  std::function<void(std::string_view)> tell) {
     auto filters = std::make_shared<ContentFilters>(std::move(tell));
-    if (auto checks = common::HeaderChecks::parse(content.header_checks)) // as the configuration's check did
-        filters->header_checks = *std::move(checks);
+    filters->content = common::content_rules_of(content);
+    filters->masquerade = masquerade;
     for (const auto& milter : milters)
         if (milter.applies_to_local()) filters->milters.push_back(milter);
     return filters;
@@ -26,7 +27,7 @@ FilterRun::FilterRun(common::Loop& loop, common::Log& log, std::shared_ptr<const
                      std::string hostname, std::string queue_id, spool::MessageWriter& writer,
                      spool::Envelope& envelope)
     : log_(log), filters_(std::move(filters)), hostname_(std::move(hostname)), queue_id_(std::move(queue_id)),
-      envelope_(envelope), message_(writer, envelope), time_limit_(loop, [this] {
+      envelope_(envelope), message_(writer, envelope), content_(filters_->content, message_), time_limit_(loop, [this] {
           log_.warning("{}: filters took longer than {} s", queue_id_, std::chrono::seconds(filter_time_limit).count());
           milters_.clear(); // one is in the middle of it, and the message is about to go
           finish({smtp::Reply{451, {4, 7, 1}, "mail filters take too long, try again later"}});
@@ -43,26 +44,37 @@ FilterRun::FilterRun(common::Loop& loop, common::Log& log, std::shared_ptr<const
 void FilterRun::begin(Done done) {
     done_ = std::move(done);
     time_limit_.start(filter_time_limit);
-    if (filters_->header_checks.empty()) return run_next_step();
-    message_.load([this](const spool::Result<>& loaded) {
+    if (filters_->content.empty() && !filters_->masquerades()) return run_next_step();
+    content_.begin([this](const spool::Result<common::HeaderCheckResult>& judged) {
         if (!done_) return;
-        if (!loaded) {
-            log_.warning("{}: {}", queue_id_, loaded.error().what);
+        if (!judged) {
+            log_.warning("{}: {}", queue_id_, judged.error().what);
             return finish({smtp::Reply{451, {4, 3, 0}, "queue file read error, try again later"}});
         }
-        check_header();
+        if (!take_result(*judged)) return;
+        masquerade();
+        run_next_step();
     });
 }
 
-void FilterRun::check_header() {
-    const auto judged = common::check_header(filters_->header_checks, message_);
+bool FilterRun::take_result(const common::HeaderCheckResult& judged) {
     for (const auto& trouble : judged.warnings) log_.warning("{}: {}", queue_id_, trouble);
     for (const auto& line : judged.lines)
         log_.context("cleanup").info("{}: {}: {} from local; {}: {}", queue_id_, line.verb, line.subject, from_to(),
                                      line.text);
-    if (judged.refusal || !judged.discard.empty()) return finish({judged.refusal, !judged.discard.empty()});
+    if (judged.is_final()) {
+        finish({judged.refusal, !judged.discard.empty()});
+        return false;
+    }
     if (!judged.hold.empty()) hold(judged.hold);
-    run_next_step();
+    return true;
+}
+
+void FilterRun::masquerade() {
+    if (!filters_->masquerades()) return;
+    const auto& [rules, classes, origins] = filters_->masquerade;
+    if (const auto why = common::masquerade_header(rules, classes, message_); !why.empty())
+        log_.warning("{}: addresses in the header are not masqueraded: {}", queue_id_, why);
 }
 
 void FilterRun::run_next_step() {

@@ -1,11 +1,12 @@
-// The checks of a local submission before it is committed: the header checks, then the milters that see local mail,
-// which are shown a session with localhost. Ends within a time limit, because the caller waits for the answer. Knows
-// no programs and no sockets but the filters'.
+// The checks of a local submission before it is committed: the header checks, masquerading, then the milters that see
+// local mail, which are shown a session with localhost. Ends within a time limit, because the caller waits for the
+// answer. Knows no programs and no sockets but the filters'.
 #pragma once
+#include "daemons/common/config/sections/recipients/rewriting.h"
 #include "daemons/common/config/sections/server/filters.h"
+#include "daemons/common/filters/content_check_pass.h"
 #include "daemons/common/filters/milter/client.h"
 #include "daemons/common/logging/problems.h"
-#include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/common/runtime/timer.h"
 #include <functional>
 #include <memory>
@@ -20,11 +21,16 @@ struct ContentFilters {
     explicit ContentFilters(std::function<void(std::string_view)> tell)
         : problems(std::make_unique<common::Problems>(std::move(tell))) {}
     std::unique_ptr<common::Problems> problems; // those that do not answer
-    common::HeaderChecks header_checks;
+    common::ContentRules content;
+    config::Masquerade masquerade;
     std::vector<config::Milter> milters; // those that see local mail
-    bool none() const { return header_checks.empty() && milters.empty(); }
+    bool masquerades() const {
+        return masquerade.rewrites_headers() && any_of(masquerade.header_origins, decide::MailOrigin::local);
+    }
+    bool none() const { return content.empty() && milters.empty() && !masquerades(); }
     // `tell`: which of them do not answer, in one line for status; "" all do.
     static std::shared_ptr<const ContentFilters> configured(const config::Content& content,
+                                                            const config::Masquerade& masquerade,
                                                             const std::vector<config::Milter>& milters,
                                                             std::function<void(std::string_view)> tell);
 };
@@ -53,7 +59,8 @@ private:
         config::Stage stage;
         std::string recipient; // rcpt
     };
-    void check_header();
+    bool take_result(const common::HeaderCheckResult& judged); // false: that is the end
+    void masquerade();
     void run_next_step();
     bool apply(const milter::Response& word); // false: that is the end
     void hold(const std::string& why);
@@ -65,6 +72,7 @@ private:
     const std::string hostname_, queue_id_;
     spool::Envelope& envelope_;
     milter::Message message_;
+    common::ContentCheckPass content_;
     std::vector<std::unique_ptr<milter::Client>> milters_;
     std::vector<Step> steps_;
     std::size_t step_ = 0, next_milter_ = 0; // the current one; the next milter to be asked

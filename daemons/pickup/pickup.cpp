@@ -42,8 +42,9 @@ Pickup::Pickup(common::DaemonContext& context, const config::Config& config, std
 void Pickup::reconfigure(common::DaemonConfig daemon_config) {
     context_.config = std::make_shared<const Settings>(daemon_config.config);
     context_.operators = daemon_config.operators;
-    context_.filters = ContentFilters::configured(daemon_config.config.content, daemon_config.config.milters,
-                                                  problems_->new_reporter("advisers"));
+    context_.filters =
+        ContentFilters::configured(daemon_config.config.content, daemon_config.config.addresses.masquerade,
+                                   daemon_config.config.milters, problems_->new_reporter("advisers"));
     spool_writer_->reconfigure(daemon_config.config.spool);
     keys_.reconfigure(daemon_config.config.idempotency);
     recipients_.clear_cache();

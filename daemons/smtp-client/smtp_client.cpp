@@ -1,7 +1,9 @@
 #include "daemons/smtp-client/smtp_client.h"
+#include "daemons/common/config/address_classes.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/crypto/tls/context.h"
 #include "daemons/common/runtime/read_file.h"
+#include "daemons/common/text/idn.h"
 #include <algorithm>
 
 namespace smtp_client {
@@ -65,6 +67,8 @@ SmtpClient::SmtpClient(common::DaemonContext& context, std::unique_ptr<spool::Re
     configure_accounts(daemon_config);
     configure_pools(daemon_config.config);
     configure_signing(daemon_config);
+    configure_generic(daemon_config.config);
+    configure_rules(daemon_config.config);
     configure_reports(daemon_config.config);
 }
 
@@ -72,6 +76,36 @@ void SmtpClient::configure_pools(const config::Config& config) {
     client_context_.pools.clear(); // connections under way keep theirs
     for (const auto& pool : config.pools)
         client_context_.pools.emplace(pool.name, std::make_shared<const config::Pool>(pool));
+}
+
+// Deliveries under way keep the tables' names that they have.
+void SmtpClient::configure_generic(const config::Config& config) {
+    GenericMaps::Settings settings;
+    settings.tables = config.addresses.generic.tables;
+    settings.routes = config.routes;
+    settings.sections = config.tables;
+    const auto& delimiter = config.local.recipient_delimiter;
+    using Extension = decide::RewritingSettings::Extension;
+    settings.rewriting = {
+        .origin = config.mta.origin,
+        .delimiter = delimiter.empty() ? '\0' : delimiter.front(),
+        .is_local = [local = config.local](
+                        std::string_view domain) { return config::is_local(local, idn::ascii_domain(domain)); },
+        .extension = config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped};
+    auto& generic = client_context_.generic;
+    if (!generic) {
+        auto fresh = std::make_unique<GenericMaps>(context_.loop, context_.log);
+        fresh->configure(std::move(settings));
+        if (fresh->any()) generic = std::move(fresh);
+    } else {
+        generic->configure(std::move(settings));
+    }
+}
+
+void SmtpClient::configure_rules(const config::Config& config) {
+    const auto rules = std::make_shared<common::ContentRules>(common::outgoing_rules_of(config.smtp_client));
+    rules->body_size = config.content.body_checks_size;
+    client_context_.outgoing_rules = rules->empty() ? nullptr : rules;
 }
 
 void SmtpClient::configure_signing(const common::DaemonConfig& daemon_config) {
@@ -140,6 +174,8 @@ void SmtpClient::reconfigure(common::DaemonConfig daemon_config) {
     configure_pools(daemon_config.config);
     configure_reports(daemon_config.config);
     configure_signing(daemon_config);
+    configure_generic(daemon_config.config);
+    configure_rules(daemon_config.config);
     dns_ = daemon_config.config.dns;
     client_context_.resolver = std::make_shared<dns::Resolver>(context_.loop, dns_);
     configure_tls(daemon_config.config);

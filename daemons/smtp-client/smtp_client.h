@@ -40,6 +40,8 @@ private:
     void configure_tls(const config::Config& config);
     void configure_accounts(const common::DaemonConfig& daemon_config);
     void configure_reports(const config::Config& config);
+    void configure_generic(const config::Config& config);
+    void configure_rules(const config::Config& config);
     void configure_signing(const common::DaemonConfig& daemon_config);
     void on_message(proto::delivery::Message&& message);
     void return_deliveries(const proto::delivery::Recall& recall);

@@ -232,6 +232,7 @@ private:
             address.local_part += word.text;
         }
         if (word_due) return scan_.fail(words.back().begin, "misplaced dot");
+        address.begin = words.front().begin;
         address.end = words.back().end;
         if (address.local_part.empty()) return scan_.fail(words.front().begin, "empty local part");
         if (address.local_part.size() > limits_.local_part)

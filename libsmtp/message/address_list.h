@@ -15,7 +15,8 @@ struct ListedAddress {
     std::string local_part;   // quotes removed; never empty, no control characters
     std::string domain;       // "example.org" or "[192.0.2.1]"; "" for a bare name such as `root`
     std::string group;        // name of the group it is listed in; "" for none
-    std::size_t end = 0;      // where in the text its address ends: a bare name is completed by inserting here
+    std::size_t begin = 0;    // where in the text its address begins, after < and a source route
+    std::size_t end = 0;      // and where it ends: a bare name is completed by inserting here
 
     // As written in the envelope: local part quoted if necessary, "@domain" unless bare.
     std::string address() const;

@@ -1,7 +1,7 @@
 // Any text is read as an alias table, as a .forward, as the answer of a virtual table: names and targets that come of
 // it hold no control characters, and what is called an address is one.
 #include "daemons/common/lookup/aliases/alias_file.h"
-#include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/rewriting/address_keys.h"
 #include "libsmtp/message/address.h"
 #include <cstdlib>
 

@@ -68,10 +68,12 @@ ROOMS = {
     # routes: which next hop a domain has
     "daemons/decide/routing": {"daemons/decide/hosts", "daemons/decide/outcome", "daemons/decide/queue",
         "daemons/decide/tls"},
+    # forms of an address, their lookup in tables, and what they are rewritten to
+    "daemons/decide/rewriting": set(),
     # expansion of addresses into recipients
-    "daemons/decide/addressing": {"daemons/decide/routing"},
+    "daemons/decide/addressing": {"daemons/decide/rewriting", "daemons/decide/routing"},
     # access rules for clients and their mail: what they are, and what they decide
-    "daemons/decide/access": {"daemons/decide/addressing"},
+    "daemons/decide/access": {"daemons/decide/rewriting"},
     # decisions about one message: DSN, idempotency, signing, suppression
     "daemons/decide/message": {"daemons/decide/queue"},
     # delivery of the journal's events to one endpoint: order, retries, what an answer means
@@ -96,8 +98,8 @@ ROOMS = {
     "daemons/common/lookup/database": {"daemons/common/lookup/format"},
     # sections for recipients: local, addresses, tables
     "daemons/common/config/sections/recipients": {"daemons/common/config/schema", "daemons/common/config/sections",
-        "daemons/common/lookup/format", "daemons/common/net", "daemons/decide/addressing", "daemons/decide/queue",
-        "daemons/decide/routing"},
+        "daemons/common/lookup/format", "daemons/common/net", "daemons/common/text", "daemons/decide/addressing",
+        "daemons/decide/message", "daemons/decide/queue", "daemons/decide/rewriting", "daemons/decide/routing"},
     # sections for the process: names, spool, log, master, metrics
     "daemons/common/config/sections/system": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/config/sections/recipients", "daemons/common/history", "daemons/common/net",
@@ -143,7 +145,7 @@ ROOMS = {
     # alias files, included files, and a check of them
     "daemons/common/lookup/aliases": {"daemons/common/config", "daemons/common/config/sections/recipients",
         "daemons/common/lookup/format", "daemons/common/lookup/tables", "daemons/common/runtime",
-        "daemons/common/text", "daemons/decide/access", "daemons/decide/addressing"},
+        "daemons/common/text", "daemons/decide/access", "daemons/decide/rewriting"},
     # the key-value store on LMDB, and the suppression list
     "daemons/common/store": {"daemons/common/runtime", "daemons/common/text", "daemons/decide/message"},
     # idempotency keys: reservations, their store and owner
@@ -164,7 +166,8 @@ ROOMS = {
     "daemons/common/filters/milter": {"daemons/common/config/sections/server", "daemons/common/logging",
         "daemons/common/net", "daemons/common/runtime"},
     # the effect of header checks on one message
-    "daemons/common/filters": {"daemons/common/filters/milter", "daemons/common/lookup/format"},
+    "daemons/common/filters": {"daemons/common/config/sections/delivery", "daemons/common/config/sections/server",
+        "daemons/common/filters/milter", "daemons/common/lookup/format", "daemons/decide/rewriting"},
     # the DNS resolver and its answers
     "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",
         "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},
@@ -268,7 +271,8 @@ ROOMS = {
     # what became of mail, and the files of the journal
     "daemons/postrider/history": set(),
     # commands for messages, queues, links, suppressions and the spool
-    "daemons/postrider/queue": {"daemons/postrider/command", "daemons/postrider/history"},
+    "daemons/postrider/queue": {"daemons/postrider/command", "daemons/postrider/configuration",
+        "daemons/postrider/history"},
     # hooks: their state, and commands for them
     "daemons/postrider/hooks": {"daemons/postrider/command"},
     # tokens of the API's clients

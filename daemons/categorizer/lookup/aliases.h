@@ -3,7 +3,7 @@
 #include "daemons/categorizer/lookup/known_files.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/lookup/aliases/alias_file.h"
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <functional>
 #include <map>
 #include <string>

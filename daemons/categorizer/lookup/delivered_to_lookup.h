@@ -1,7 +1,7 @@
 // Where messages have been before: each one's own word for it (Delivered-To), read from the spool when an expansion
 // asks the first time. Knows no tables and no recipients.
 #pragma once
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/format/queue_id.h"
 #include <functional>

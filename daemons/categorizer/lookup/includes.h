@@ -2,7 +2,7 @@
 // own files include are read by `local` (user_files.h).
 #pragma once
 #include "daemons/common/logging/log.h"
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include "libsmtp/text/time_types.h"
 #include <cstdint>
 #include <map>

@@ -9,7 +9,7 @@
 #include "daemons/common/logging/problems.h"
 #include "daemons/common/lookup/tables/tables.h"
 #include "daemons/common/process/daemon.h"
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <functional>
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 #pragma once
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/store/suppression_list.h"
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <functional>
 #include <memory>
 #include <set>

@@ -2,7 +2,7 @@
 // list.
 #pragma once
 #include "daemons/common/runtime/loop.h"
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <cstdint>
 #include <functional>
 #include <map>

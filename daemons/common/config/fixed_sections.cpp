@@ -14,6 +14,8 @@ std::vector<Section> fixed_sections(Config& c) {
             section_for(c.addresses.virtual_alias),
             section_for(c.addresses.virtual_mailbox),
             section_for(c.addresses.canonical),
+            section_for(c.addresses.masquerade),
+            section_for(c.addresses.generic),
             section_for(c.addresses.relocated),
             section_for(c.addresses.transport),
             section_for(c.addresses.sender_relay),

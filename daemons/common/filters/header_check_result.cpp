@@ -21,59 +21,48 @@ smtp::Reply refusal_of(std::string_view text) {
     return reply;
 }
 
-// "header Subject: you have won"
-std::string shown(std::string_view raw) {
-    const auto block = smtp::scan_header(raw);
-    const auto& field = block.fields.at(0);
-    auto value = field.unfolded();
-    std::ranges::replace(value, '\t', ' ');
-    return fmt::format("header {}: {}", smtp::printable(field.name, 80), smtp::printable(value, 200));
-}
-
-std::string_view verb_of(Action action) {
-    switch (action) {
-    case Action::reject: return "reject";
-    case Action::discard: return "discard";
-    case Action::hold: return "hold";
-    case Action::redirect: return "redirect";
-    case Action::warn: return "warning";
-    case Action::prepend: return "prepend";
-    case Action::replace: return "replace";
-    default: return "";
-    }
-}
-
 } // namespace
+
+void take_finding(ContentFinding finding, milter::Message& message, HeaderCheckResult& result) {
+    auto text = smtp::printable(finding.text, 400);
+    switch (finding.action) {
+    case Action::reject:
+        result.refusal = refusal_of(finding.text);
+        text = result.refusal->status.text() + " " + result.refusal->text;
+        break;
+    case Action::discard: result.discard = text.empty() ? "discarded by a header check" : text; break;
+    case Action::hold:
+        if (result.hold.empty()) result.hold = text.empty() ? "held by a header check" : text;
+        break;
+    case Action::redirect:
+    case Action::bcc:
+        if (finding.action == Action::bcc ? message.add_bcc(finding.text) : message.redirect(finding.text)) break;
+        result.warnings.push_back(fmt::format("header check: not an address to {} to: {}",
+                                              finding.action == Action::bcc ? "copy" : "redirect", text));
+        return;
+    case Action::ignore:
+    case Action::dunno: return;
+    default: break;
+    }
+    result.lines.push_back({std::string(verb_of(finding.action)), std::move(finding.subject), std::move(text)});
+}
 
 HeaderCheckResult check_header(const HeaderChecks& checks, milter::Message& message) {
     HeaderCheckResult out;
     auto findings = checks.check(message.fields());
     out.warnings = std::move(findings.warnings);
     std::size_t before = 0, gone = 0; // fields inserted and removed so far
-    for (const auto& finding : findings.found) {
+    for (auto& finding : findings.found) {
         const auto number = static_cast<std::uint32_t>(finding.field + before - gone);
-        const auto subject = shown(message.fields()[number]);
-        auto text = smtp::printable(finding.text, 400);
+        auto subject = shown_field(message.fields()[number]);
         const auto field = milter::with_crlf(finding.text) + "\r\n";
         const auto edit = [&](What what, const std::string& by) {
             if (message.edit({what, number, by})) return true;
-            out.warnings.push_back(fmt::format("header check: not a header field: {}", text));
+            out.warnings.push_back(
+                fmt::format("header check: not a header field: {}", smtp::printable(finding.text, 400)));
             return false;
         };
         switch (finding.action) {
-        case Action::reject:
-            out.refusal = refusal_of(finding.text);
-            text = out.refusal->status.text() + " " + out.refusal->text;
-            break;
-        case Action::discard: out.discard = text.empty() ? "discarded by a header check" : text; break;
-        case Action::hold:
-            if (out.hold.empty()) out.hold = text.empty() ? "held by a header check" : text;
-            break;
-        case Action::redirect:
-            if (message.redirect(finding.text)) break;
-            out.warnings.push_back(fmt::format("header check: not an address to redirect to: {}", text));
-            continue;
-        case Action::warn: break;
         case Action::prepend:
             if (!edit(What::insert, field)) continue;
             ++before;
@@ -82,11 +71,12 @@ HeaderCheckResult check_header(const HeaderChecks& checks, milter::Message& mess
             if (!edit(What::replace, field)) continue;
             break;
         case Action::ignore:
+        case Action::strip:
             if (edit(What::remove, "")) ++gone;
-            continue;
-        case Action::dunno: continue;
+            break;
+        default: break;
         }
-        out.lines.push_back({std::string(verb_of(finding.action)), subject, std::move(text)});
+        take_finding({finding.action, std::move(subject), std::move(finding.text)}, message, out);
     }
     return out;
 }

@@ -1,6 +1,7 @@
-// The result of the header checks for one incoming message: its header edited, its recipients
-// redirected, and the remaining actions for its writer. For smtpd and pickup; must not know who sent it.
+// The result of the content's rules for one incoming message: its header edited, its recipients changed, and the
+// remaining actions for its writer. For smtpd and pickup; must not know who sent it.
 #pragma once
+#include "daemons/common/filters/content_checks.h"
 #include "daemons/common/filters/milter/message.h"
 #include "daemons/common/lookup/format/header_checks.h"
 #include "libsmtp/protocol/reply.h"
@@ -22,9 +23,13 @@ struct HeaderCheckResult {
     std::vector<std::string> warnings;
     std::optional<smtp::Reply> refusal;
     std::string hold, discard; // not empty: why
+    bool is_final() const { return refusal || !discard.empty(); }
 };
 
 // `message` is loaded.
 HeaderCheckResult check_header(const HeaderChecks& checks, milter::Message& message);
+
+// What a rule has found that changes no bytes, or whose bytes are changed already: the rest of what it does.
+void take_finding(ContentFinding finding, milter::Message& message, HeaderCheckResult& result);
 
 } // namespace common

@@ -28,8 +28,9 @@ static std::vector<std::uint16_t> ports_of_tables(const config::Config& config) 
     return ports;
 }
 
-// The directories of the tables that access rules name: files there are replaced as they change.
-static void add_access_tables(const config::Config& config, std::vector<std::string>& directories) {
+// The directories of the tables that keys with these names have: files there are replaced as they change.
+static void add_tables(const config::Config& config, bool (*is_read)(std::string_view key),
+                       std::vector<std::string>& directories) {
     const auto add = [&](const std::string& file) {
         const auto slash = file.rfind('/');
         if (slash == file.npos) return;
@@ -37,7 +38,7 @@ static void add_access_tables(const config::Config& config, std::vector<std::str
         if (std::ranges::find(directories, directory) == directories.end()) directories.push_back(std::move(directory));
     };
     for (const auto& named : config.table_references) {
-        if (!named.key.starts_with("access.") && !named.key.starts_with("access_class.")) continue;
+        if (!is_read(named.key)) continue;
         const auto what = tables::Specification::parse(named.table);
         if (!what) continue;
         if (what->kind == tables::Kind::section) {
@@ -48,6 +49,11 @@ static void add_access_tables(const config::Config& config, std::vector<std::str
         }
     }
 }
+
+static bool is_of_access(std::string_view key) {
+    return key.starts_with("access.") || key.starts_with("access_class.");
+}
+static bool is_of_generic(std::string_view key) { return key == "generic.tables" || key.ends_with(".generic_tables"); }
 
 AccessRights access_rights_of(Role role, std::uint32_t instance, const config::Config& config) {
     const auto& spool = config.spool.directory;
@@ -66,7 +72,7 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
     case Role::smtpd:
         a.write.push_back(own());
         a.write.push_back(idempotency::directory_in(spool));
-        add_access_tables(config, a.read);
+        add_tables(config, is_of_access, a.read);
         break;
     case Role::pickup:
         a.write.push_back(own());
@@ -85,6 +91,7 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.network = false;
         break;
     case Role::smtp_client:
+        add_tables(config, is_of_generic, a.read);
         if (!config.smtp_client.tls_authorities.empty()) a.read.push_back(config.smtp_client.tls_authorities);
         a.read.push_back(spool + "/incoming");
         a.read.push_back(spool + "/messages");

@@ -1,6 +1,6 @@
 #include "daemons/decide/access/evaluation.h"
 #include "daemons/decide/access/names.h"
-#include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/rewriting/address_keys.h"
 #include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 #include "daemons/decide/access/names.h"
-#include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/rewriting/address_keys.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>

@@ -1,5 +1,5 @@
 #include "daemons/decide/addressing/command_words.h"
-#include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/rewriting/address_keys.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>

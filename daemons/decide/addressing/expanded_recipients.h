@@ -3,7 +3,7 @@
 // addresses only.
 #pragma once
 #include "daemons/decide/addressing/expansion.h"
-#include "daemons/decide/addressing/lookups.h"
+#include "daemons/decide/rewriting/lookups.h"
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -2,6 +2,7 @@
 #include "daemons/decide/addressing/expansion.h"
 #include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/addressing/recipient_expander.h"
+#include "daemons/decide/rewriting/address_rewriting.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
@@ -14,7 +15,7 @@ namespace {
 
 using spool::Fate;
 
-// The message's sender, as canonical tables have it.
+// The message's sender, as canonical tables and masquerading have it.
 struct Sender {
     std::string path;
     std::string own; // of every recipient without another one: "" as it was
@@ -24,22 +25,25 @@ struct Sender {
 
 Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& settings, Lookups& lookups) {
     Sender out{std::string(reverse_path), "", TableAnswer::Status::none, ""};
-    const auto& tables = settings.tables.sender_canonical;
-    if (reverse_path.empty() || tables.empty()) return out;
-    const auto domain = smtp::lowered(AddressParts::of(reverse_path).domain);
-    const bool names = domain.empty() || settings.class_of(domain) == AddressClass::local;
-    auto found = lookups.in_tables(
-        tables, address_keys(reverse_path, settings.delimiter, names ? BareNames::yes : BareNames::no));
-    out.status = found.answer.status;
-    out.why = std::move(found.answer.why);
-    if (out.status != TableAnswer::Status::found) return out;
-    auto to = addresses_of(found.answer.value, reverse_path, found.match, settings.delimiter, settings.origin, 1);
-    if (!to.error.empty()) {
-        out.status = TableAnswer::Status::unreadable;
-        out.why = fmt::format("{}: invalid value for the sender <{}>: {}", found.table, reverse_path, to.error);
-    } else if (to.addresses.front() != reverse_path) {
-        out.path = out.own = std::move(to.addresses.front());
+    if (reverse_path.empty()) return out;
+    if (const auto& tables = settings.tables.sender_canonical; !tables.empty()) {
+        const RewritingSettings rewriting{settings.origin, settings.delimiter, [&](std::string_view domain) {
+                                              return settings.class_of(domain) == AddressClass::local;
+                                          }};
+        auto found = rewritten_address(reverse_path, "the sender ", tables, rewriting, lookups);
+        switch (found.status) {
+        case RewrittenAddress::Status::pending: out.status = TableAnswer::Status::not_yet; return out;
+        case RewrittenAddress::Status::failed:
+            out.status = TableAnswer::Status::unreadable;
+            out.why = std::move(found.why);
+            return out;
+        case RewrittenAddress::Status::rewritten: out.path = std::move(found.address); break;
+        case RewrittenAddress::Status::unchanged: break;
+        }
     }
+    if (settings.masquerade_classes.envelope_sender)
+        if (auto shown = masqueraded(settings.masquerade, out.path)) out.path = *std::move(shown);
+    if (out.path != reverse_path) out.own = out.path;
     return out;
 }
 

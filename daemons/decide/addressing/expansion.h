@@ -5,7 +5,8 @@
 // stages, so that a caller with several expansions can treat them fairly.
 #pragma once
 #include "daemons/decide/addressing/address_class.h"
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
+#include "daemons/decide/rewriting/masquerade.h"
 #include "libsmtp/text/text.h"
 #include "libspool/delivery/resolved_recipient.h"
 #include <cstddef>
@@ -51,6 +52,8 @@ struct ExpansionSettings {
     std::size_t bytes = 48 << 20;       // of text in one answer, about; the rest waits for the next answer
     std::size_t questions = 50'000;     // needed at a time, about; the rest is found out in the next run
     AddressTables tables;
+    MasqueradeRules masquerade; // behind canonical tables
+    MasqueradeClasses masquerade_classes;
     std::string local_transport; // a next hop for users' mailboxes; "" means as `local` is configured
     std::string mailbox; // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; "command:…"; or
                          // a next hop

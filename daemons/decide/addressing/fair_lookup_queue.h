@@ -4,7 +4,7 @@
 // are read as those users, who can make that take as long as they like: few requests about one user are in flight, but
 // there are places for many users. Pure; knows neither the answers nor what they are for.
 #pragma once
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <cstddef>
 #include <cstdint>
 #include <deque>

@@ -2,7 +2,7 @@
 // files. A member that leads back to an open list is a loop; a list that was expanded before is not expanded again.
 #pragma once
 #include "daemons/decide/addressing/expanded_recipients.h"
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <algorithm>
 #include <cstddef>
 #include <deque>

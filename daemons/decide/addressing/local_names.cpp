@@ -1,5 +1,5 @@
 #include "daemons/decide/addressing/local_names.h"
-#include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/rewriting/address_keys.h"
 #include <algorithm>
 
 namespace decide {

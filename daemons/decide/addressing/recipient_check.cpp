@@ -1,6 +1,6 @@
 #include "daemons/decide/addressing/recipient_check.h"
 #include "daemons/decide/addressing/local_names.h"
-#include "daemons/decide/addressing/lookups.h"
+#include "daemons/decide/rewriting/lookups.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "libsmtp/message/address.h"
 #include <optional>
@@ -63,6 +63,8 @@ private:
             address = std::move(to.addresses.front());
             ours_ = true;
         }
+        if (settings_.masquerade_classes.envelope_recipient)
+            if (auto shown = masqueraded(settings_.masquerade, address)) address = *std::move(shown);
         const auto alias = lookups_.in_tables(settings_.tables.virtual_alias, keys(address));
         if (const auto word = wait_for(alias.answer.status)) return *word;
         if (alias.answer.status == Status::found) return {};

@@ -69,6 +69,8 @@ void Expander::expand_address(const std::string& text, const Provenance& via) {
             address = std::move(to.addresses.front());
         }
     }
+    if (settings_.masquerade_classes.envelope_recipient)
+        if (auto shown = masqueraded(settings_.masquerade, address)) address = *std::move(shown);
     expand_virtual_alias(address, via);
 }
 

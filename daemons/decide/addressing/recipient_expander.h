@@ -5,7 +5,7 @@
 #include "daemons/decide/addressing/expanded_recipients.h"
 #include "daemons/decide/addressing/expansion.h"
 #include "daemons/decide/addressing/list_stack.h"
-#include "daemons/decide/addressing/lookups.h"
+#include "daemons/decide/rewriting/lookups.h"
 #include <cstddef>
 #include <cstdint>
 #include <optional>

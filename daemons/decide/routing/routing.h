@@ -56,8 +56,9 @@ struct RouteRule {
     std::string pool;                    // of source addresses, for mail that names none; "" none
     TlsLevel tls = TlsLevel::by_default; // for the pattern's mail, whichever link it goes by
     AuthRule auth;
-    std::vector<NextHop> fallback; // hosts for when no MX host is available
-    bool tls_wrap = false;         // hosts in brackets: TLS from the first byte
+    std::vector<NextHop> fallback;                          // hosts for when no MX host is available
+    std::optional<std::vector<std::string>> generic_tables; // instead of those of all other mail
+    bool tls_wrap = false;                                  // hosts in brackets: TLS from the first byte
     bool operator==(const RouteRule&) const = default;
 };
 

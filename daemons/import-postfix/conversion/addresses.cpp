@@ -102,6 +102,67 @@ void canonical(Import& import) {
     if (!recipient.empty()) import.set("canonical.recipient", toml(recipient), from("recipient_canonical_maps"));
 }
 
+void generic(Import& import) {
+    const auto tables = converted_tables(import, "smtp_generic_maps");
+    import.mark_converted("smtp_generic_maps");
+    if (tables.empty()) return;
+    import.set("generic.tables", toml(tables), "smtp_generic_maps");
+    const auto propagated = import.words("propagate_unmatched_extensions");
+    if (std::ranges::find(propagated, "generic") != propagated.end())
+        import.set("generic.propagate_extension", "true", "smtp_generic_maps");
+}
+
+// Clients whose mail has its header rewritten, in our words for where mail comes from.
+std::vector<std::string> origins_of_rewritten_headers(Import& import) {
+    std::vector<std::string> out = {"local"};
+    for (const auto& word : import.words("local_header_rewrite_clients")) {
+        const auto add = [&](const char* origin) {
+            if (std::ranges::find(out, origin) == out.end()) out.emplace_back(origin);
+        };
+        if (word == "permit_mynetworks")
+            add("networks");
+        else if (word == "permit_sasl_authenticated")
+            add("authenticated");
+        else if (word != "permit_inet_interfaces")
+            import.mark_unsupported("local_header_rewrite_clients",
+                                    fmt::format("\"{}\" has no counterpart among the values of "
+                                                "masquerade.header_origins",
+                                                word));
+    }
+    if (!import.value("remote_header_rewrite_domain").empty())
+        return {"local", "submission", "authenticated", "networks", "other"};
+    return out;
+}
+
+void masquerade(Import& import) {
+    std::vector<std::string> domains;
+    for (auto word : import.words("masquerade_domains")) {
+        bool stays = false; // "!!x" is x
+        for (; word.starts_with('!'); word.erase(0, 1)) stays = !stays;
+        if (word.starts_with('.')) word.erase(0, 1);
+        if (!word.empty()) domains.push_back((stays ? "!" : "") + word);
+    }
+    for (const auto* name : {"masquerade_domains", "masquerade_classes", "masquerade_exceptions",
+                             "local_header_rewrite_clients", "remote_header_rewrite_domain"})
+        import.mark_converted(name);
+    if (domains.empty()) return;
+    import.set("masquerade.domains", toml(domains), "masquerade_domains");
+    std::vector<std::string> exceptions;
+    for (const auto& word : import.words("masquerade_exceptions"))
+        if (word.find_first_of(":/!@") == word.npos)
+            exceptions.push_back(word);
+        else
+            import.mark_unsupported("masquerade_exceptions", fmt::format("\"{}\": list the names", word));
+    if (!exceptions.empty()) import.set("masquerade.exceptions", toml(exceptions), "masquerade_exceptions");
+    std::vector<std::string> classes;
+    for (const auto& word : import.words("masquerade_classes"))
+        if (word == "envelope_sender" || word == "envelope_recipient" || word == "header_sender" ||
+            word == "header_recipient")
+            classes.push_back(word);
+    if (import.given("masquerade_classes")) import.set("masquerade.classes", toml(classes), "masquerade_classes");
+    import.set("masquerade.header_origins", toml(origins_of_rewritten_headers(import)), "local_header_rewrite_clients");
+}
+
 // Entries our transport tables do not understand are named.
 void transport(Import& import) {
     const auto programs = imported_programs(import);
@@ -149,6 +210,8 @@ void transport(Import& import) {
 void import_addresses(Import& import) {
     virtual_mailboxes(import);
     canonical(import);
+    generic(import);
+    masquerade(import);
     transport(import);
     // Only virtual(8) observes this limit.
     if (const auto* place = import.draft.find("virtual_mailbox.deliver");

@@ -7,12 +7,12 @@ namespace postrider {
 
 namespace {
 
-constexpr std::string_view order[] = {"undecided",     "mta",         "spool",     "log",           "local",
-                                      "listen",        "relay",       "route",     "virtual_alias", "virtual_mailbox",
-                                      "canonical",     "relocated",   "transport", "sender_relay",  "table",
-                                      "tls",           "auth",        "queue",     "smtpd",         "access",
-                                      "access_class",  "policy",      "dns_list",  "milter",        "content",
-                                      "automatic_bcc", "smtp_client", "pool",      "submit",        "bounce"};
+constexpr std::string_view order[] = {
+    "undecided",   "mta",           "spool",           "log",       "local",      "listen",  "relay",
+    "route",       "virtual_alias", "virtual_mailbox", "canonical", "masquerade", "generic", "relocated",
+    "transport",   "sender_relay",  "table",           "tls",       "auth",       "queue",   "smtpd",
+    "access",      "access_class",  "policy",          "dns_list",  "milter",     "content", "automatic_bcc",
+    "smtp_client", "pool",          "submit",          "bounce"};
 
 std::size_t rank(std::string_view section) {
     const auto word = section.substr(0, section.find('.'));

@@ -85,30 +85,24 @@ void milters(Import& import) {
     }
 }
 
-// Does a rule for header fields look for what parts have: names and types of attachments?
-bool concerns_parts(std::string_view rule) {
-    std::string lower(rule);
-    for (auto& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return lower.find("content-") != lower.npos || lower.find("name") != lower.npos;
-}
+using common::HeaderChecks;
 
-void header_checks(Import& import) {
+// The rules of a setting's tables, as far as we have them; what has no counterpart is noted.
+std::vector<std::string> rules_of(Import& import, std::string_view name, HeaderChecks::Use use) {
     std::vector<std::string> rules;
-    bool keep_mail_out = false;
-    for (const auto& word : import.words("header_checks")) {
+    for (const auto& word : import.words(name)) {
         const auto type = postfix::parse_typed(word);
         if (!type || (type->type != "regexp" && type->type != "pcre")) {
-            import.mark_unguarded("header_checks", word, "only tables of regular expressions have a counterpart");
+            import.mark_unguarded(name, word, "only tables of regular expressions have a counterpart");
             continue;
         }
         if (!import.environment.exists(import.resolved_path(type->name))) {
-            import.mark_unguarded("header_checks", word, fmt::format("{}: there is no such file", type->name));
+            import.mark_unguarded(name, word, fmt::format("{}: there is no such file", type->name));
             continue;
         }
-        const auto lines =
-            postfix::logical_lines(import.file("header_checks", type->name), import.resolved_path(type->name));
+        const auto lines = postfix::logical_lines(import.file(name, type->name), import.resolved_path(type->name));
         if (!lines && !import.error) import.error = lines.error();
-        if (import.error) return;
+        if (import.error) return {};
         std::size_t within = 0; // if … endif: what is inside has no counterpart either
         for (const auto& line : *lines) {
             const bool begins = line.text.starts_with("if ") || line.text.starts_with("if/") ||
@@ -117,30 +111,47 @@ void header_checks(Import& import) {
             if (begins || ends || within > 0) {
                 within = begins ? within + 1 : ends && within > 0 ? within - 1 : within;
                 if (!ends)
-                    import.mark_unguarded("header_checks", fmt::format("{} line {}", word, line.line),
+                    import.mark_unguarded(name, fmt::format("{} line {}", word, line.line),
                                           "if, endif and the rules between them have no counterpart");
                 continue;
             }
             const std::string rule[] = {line.text};
-            const auto read = common::HeaderChecks::parse(rule);
-            if (read) {
+            if (const auto read = HeaderChecks::parse(rule, use))
                 rules.push_back(line.text);
-                keep_mail_out = keep_mail_out || read->keeps_mail_out();
-            } else
-                import.mark_unguarded("header_checks", fmt::format("{} line {}", word, line.line), read.error().why);
+            else
+                import.mark_unguarded(name, fmt::format("{} line {}", word, line.line), read.error().why);
         }
     }
-    if (!rules.empty()) import.set("content.header_checks", toml(rules), "header_checks");
-    import.mark_converted("header_checks");
-    // By default Postfix applies the same rules to the header fields of MIME parts and of attached messages.
-    if (import.value("nested_header_checks") == import.value("header_checks") && keep_mail_out)
-        import.mark_unguarded("header_checks", "as nested_header_checks",
-                              "header fields of attached messages are not examined; a [milter] can do this");
-    if (import.value("mime_header_checks") == import.value("header_checks") &&
-        std::ranges::any_of(rules, concerns_parts))
-        import.mark_unguarded("header_checks", "as mime_header_checks",
-                              "header fields of MIME parts, such as the names of attachments, are not examined; a "
-                              "[milter] can do this");
+    return rules;
+}
+
+void checks(Import& import) {
+    using Use = HeaderChecks::Use;
+    struct Setting {
+        std::string_view name, key;
+        Use use;
+        bool as_header_checks = false; // unless it is set
+    };
+    constexpr Setting settings[] = {
+        {"header_checks", "content.header_checks", Use::header},
+        {"mime_header_checks", "content.mime_header_checks", Use::header, true},
+        {"nested_header_checks", "content.nested_header_checks", Use::header, true},
+        {"body_checks", "content.body_checks", Use::body},
+        {"smtp_header_checks", "smtp_client.header_checks", Use::outgoing_header},
+        {"smtp_mime_header_checks", "smtp_client.mime_header_checks", Use::outgoing_header},
+        {"smtp_nested_header_checks", "smtp_client.nested_header_checks", Use::outgoing_header},
+        {"smtp_body_checks", "smtp_client.body_checks", Use::outgoing_body},
+    };
+    std::vector<std::string> of_header;
+    for (const auto& [name, key, use, as_header_checks] : settings) {
+        // By default Postfix applies the same rules to the header fields of MIME parts and of attached messages.
+        const bool same = as_header_checks && !import.given(name);
+        auto rules = same ? of_header : rules_of(import, name, use);
+        if (import.error) return;
+        if (!rules.empty()) import.set(key, toml(rules), same ? "header_checks" : name);
+        import.mark_converted(name);
+        if (name == "header_checks") of_header = std::move(rules);
+    }
 }
 
 void copies(Import& import) {
@@ -175,7 +186,7 @@ void copies(Import& import) {
 
 void import_filters(Import& import) {
     milters(import);
-    if (!import.error) header_checks(import);
+    if (!import.error) checks(import);
     if (!import.error) copies(import);
 }
 

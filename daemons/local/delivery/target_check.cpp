@@ -3,9 +3,9 @@
 #include "daemons/common/lookup/tables/single_lookup.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/text/idn.h"
-#include "daemons/decide/addressing/address_keys.h"
 #include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/addressing/mailbox_path.h"
+#include "daemons/decide/rewriting/address_keys.h"
 #include "libsmtp/message/address.h"
 #include <algorithm>
 #include <cerrno>

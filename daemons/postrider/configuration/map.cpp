@@ -8,6 +8,8 @@
 #include "daemons/common/lookup/format/compile.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/lookup/tables/blocking_tables.h"
+#include "daemons/common/text/idn.h"
+#include "daemons/decide/rewriting/address_rewriting.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/configuration/transport_lint.h"
 #include <algorithm>
@@ -153,6 +155,55 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
 }
 
 } // namespace
+
+namespace {
+
+// What an address becomes by these tables; itself if they say nothing, or cannot be asked.
+std::string by_tables(const config::Config& config, const std::string& address, const std::vector<std::string>& tables,
+                      std::string& error) {
+    if (tables.empty()) return address;
+    tables::BlockingTables asker(config.tables);
+    decide::ExpansionTables lookups;
+    lookups.table = [&](const std::string& table, const std::string& key) -> decide::TableAnswer {
+        auto answer = asker.ask(table, key);
+        using Status = decide::TableAnswer::Status;
+        if (answer.status == tables::Answer::Status::found) return {Status::found, std::move(answer.value), ""};
+        if (answer.status == tables::Answer::Status::none) return {};
+        return {Status::unreadable, "", std::move(answer.why)};
+    };
+    const auto& delimiter = config.local.recipient_delimiter;
+    using Extension = decide::RewritingSettings::Extension;
+    const decide::RewritingSettings settings{
+        config.mta.origin, delimiter.empty() ? '\0' : delimiter.front(),
+        [&](std::string_view domain) { return config.is_local(idn::ascii_domain(domain)); },
+        config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped};
+    decide::Lookups questions(lookups);
+    auto found = decide::rewritten_address(address, "", tables, settings, questions);
+    if (found.status == decide::RewrittenAddress::Status::failed) error = std::move(found.why);
+    return found.status == decide::RewrittenAddress::Status::rewritten ? found.address : address;
+}
+
+} // namespace
+
+OutwardAddress outward_address(const Arguments& arguments, const std::string& address) {
+    OutwardAddress out;
+    const auto loaded = config::load(common::config_file(arguments.config));
+    if (!loaded) return out;
+    const auto& config = *loaded;
+    const auto& [masquerade, classes, origins] = config.addresses.masquerade;
+    auto sender = address;
+    if (classes.envelope_sender)
+        if (auto shown = decide::masqueraded(masquerade, address)) sender = *std::move(shown);
+    sender = by_tables(config, sender, config.addresses.generic.tables, out.error);
+    if (sender != address) out.as_sender = std::move(sender);
+    const auto domain = idn::ascii_domain(std::string_view(address).substr(address.rfind('@') + 1));
+    const decide::RouteTable routes(config.routes);
+    const auto* rule = routes.find(domain);
+    const auto& tables = rule && rule->generic_tables ? *rule->generic_tables : config.addresses.generic.tables;
+    if (auto recipient = by_tables(config, address, tables, out.error); recipient != address)
+        out.as_recipient = std::move(recipient);
+    return out;
+}
 
 int map(const Arguments& arguments) {
     std::vector<std::string> names;

@@ -5,6 +5,7 @@
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/command/message_selector.h"
+#include "daemons/postrider/configuration/map.h"
 #include "daemons/postrider/history/gone_message.h"
 #include "daemons/postrider/queue/ages.h"
 #include "daemons/postrider/queue/message_text.h"
@@ -366,9 +367,36 @@ int message_cat(const Arguments& arguments) {
     return std::fflush(stdout) == 0 ? ok : system_error;
 }
 
+namespace {
+
+// Where mail to an address goes, and what others see in its place.
+int explain_address(const Arguments& arguments, const std::string& address) {
+    const auto outward = outward_address(arguments, address);
+    const auto shown = [&](const json& line) {
+        if (!arguments.json) return print_route(line);
+        auto with_others = line;
+        if (!outward.as_sender.empty()) with_others["as_sender"] = outward.as_sender;
+        if (!outward.as_recipient.empty()) with_others["as_recipient"] = outward.as_recipient;
+        if (!outward.error.empty()) with_others["rewriting_error"] = outward.error;
+        print_json(with_others);
+    };
+    bool first = true;
+    const int status = ask_queue(arguments, {{"op", op::explain}, {"address", address}}, [&](const json& line) {
+        if (!arguments.json && !std::exchange(first, false)) fmt::print("\n");
+        shown(line);
+    });
+    if (status != ok || arguments.json) return status;
+    print_field("As a sender", outward.as_sender);
+    print_field("As a recipient", outward.as_recipient);
+    print_field("Rewriting", outward.error);
+    return ok;
+}
+
+} // namespace
+
 int explain(const Arguments& arguments) {
     const auto& word = arguments.words[0];
-    if (word.find('@') != word.npos) return show(arguments, {{"op", op::explain}, {"address", word}}, print_route);
+    if (word.find('@') != word.npos) return explain_address(arguments, word);
     if (!spool::QueueId::parse(word))
         return fail(usage, fmt::format("\"{}\" is neither a queue id nor an address (which contains an @)", word));
     std::int64_t shown = 0;

@@ -6,6 +6,7 @@
 #include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/config/sections/system/testing.h"
 #include "daemons/common/delivery/message_cache.h"
+#include "daemons/common/filters/content_checks.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/net/dns/resolver.h"
@@ -14,6 +15,7 @@
 #include "daemons/decide/tls/tls_outcome.h"
 #include "daemons/smtp-client/auth/authenticator.h"
 #include "daemons/smtp-client/context/peer_history.h"
+#include "daemons/smtp-client/message/generic_maps.h"
 #include "daemons/smtp-client/message/signing.h"
 #include "daemons/smtp-client/tls/resumptions.h"
 #include <functional>
@@ -44,9 +46,11 @@ struct ClientContext {
 
     // Receives the outcome of every attempt to use TLS with a host; empty: not wanted.
     std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
-    std::string tls_reports_from = {};                // sender of reports
-    std::shared_ptr<const Signing> signing = nullptr; // null: nothing is signed
-    common::Metrics* metrics = nullptr;               // null: not collected
+    std::string tls_reports_from = {};                                    // sender of reports
+    std::shared_ptr<const Signing> signing = nullptr;                     // null: nothing is signed
+    std::unique_ptr<GenericMaps> generic = nullptr;                       // null: no address has been rewritten so far
+    std::shared_ptr<const common::ContentRules> outgoing_rules = nullptr; // null: none
+    common::Metrics* metrics = nullptr;                                   // null: not collected
 
     bool soft_bounce = false;                       // of [bounce]
     bool keeps_dialogue = false;                    // of failed attempts, for the journal

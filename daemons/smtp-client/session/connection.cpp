@@ -226,12 +226,14 @@ void Connection::feed_session() {
 
 Connection::Feed Connection::feed_next(DeliveryJob& job) {
     const bool idle = deliveries_.none_in_session();
-    auto handed = hand_over(context_, job, *search_.host(), sources_);
+    auto handed = hand_over(context_, job, *search_.host(), sources_, [this] { hook_.schedule(); });
     switch (handed.result) {
     case HandOver::Result::handed_over: deliveries_.next_handed_over(); return Feed::goes_on;
     case HandOver::Result::refused: return refuse(job, *handed.error);
     case HandOver::Result::not_now: return send_back_untried();
     case HandOver::Result::not_yet: preparing_ = true; break;
+    case HandOver::Result::waits: break;
+    case HandOver::Result::deferred: return defer(job, std::move(handed.text));
     // It leaves for there now, or after those under way.
     case HandOver::Result::requirement_missing:
         if (idle) try_another_host(job, std::move(handed.text));
@@ -257,6 +259,18 @@ Connection::Feed Connection::refuse(DeliveryJob& job, const spool::ReadError& er
     }
     log().warning("{}: {}", job.order().queue_id.text(), spool::text_of(error));
     owner_.done(*this, refused(facts(), job, error), std::nullopt);
+    deliveries_.drop_next();
+    return Feed::goes_on;
+}
+
+// For what is wrong here, whichever server would have got it: neither the link nor the queue has failed.
+Connection::Feed Connection::defer(DeliveryJob& job, std::string text) {
+    AttemptFailure failed;
+    failed.why.stage = smtp::Stage::local;
+    failed.why.status = "4.3.0";
+    failed.why.text = std::move(text);
+    auto done = report(facts(), context_.metrics, job, failed);
+    owner_.done(*this, std::move(done), job.take_message());
     deliveries_.drop_next();
     return Feed::goes_on;
 }

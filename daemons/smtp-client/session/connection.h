@@ -92,6 +92,7 @@ private:
     enum class Feed : std::uint8_t { goes_on, pauses };
     Feed feed_next(DeliveryJob& job);
     Feed send_back_untried();
+    Feed defer(DeliveryJob& job, std::string text);
     Feed refuse(DeliveryJob& job, const spool::ReadError& error);
     void content_requested(const smtp::client_event::ContentRequested& wanted);
     void break_off_delivery(spool::QueueId id);

@@ -2,6 +2,8 @@
 #include "daemons/smtp-client/message/results.h"
 #include "daemons/smtp-client/session/tls_needs.h"
 #include "libsmtp/text/utf8.h"
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace smtp_client {
@@ -66,11 +68,68 @@ spool::ReadResult<> DeliveryJob::verify_small() {
     return {};
 }
 
+void DeliveryJob::take_form(Form form) {
+    if (form == form_) return;
+    form_ = form;
+    rules_.reset();
+    ruled_header_.reset();
+    addresses_.reset();
+}
+
+spool::ReadResult<> DeliveryJob::apply_rules(std::shared_ptr<const common::ContentRules> rules) {
+    if (rules_) return {}; // for an earlier server
+    rules_ = std::move(rules);
+    if (rules_->header.empty()) return {};
+    auto ruled = ruled_header(*message_, rules_->header);
+    if (!ruled) return std::unexpected(ruled.error());
+    ruled_header_ = std::move(ruled->header);
+    findings_ = std::move(ruled->findings);
+    warnings_ = std::move(ruled->warnings);
+    return {};
+}
+
+std::vector<common::ContentFinding> DeliveryJob::take_findings() {
+    auto out = std::exchange(findings_, {});
+    if (content_) std::ranges::move(content_->take_findings(), std::back_inserter(out));
+    return out;
+}
+
+std::vector<std::string> DeliveryJob::take_warnings() {
+    auto out = std::exchange(warnings_, {});
+    if (content_) std::ranges::move(content_->take_warnings(), std::back_inserter(out));
+    return out;
+}
+
+const std::optional<OutgoingHeader>& DeliveryJob::outgoing_header() const {
+    return addresses_ && addresses_->header() ? addresses_->header() : ruled_header_;
+}
+
+spool::ReadResult<OutgoingAddresses::State> DeliveryJob::rewrite(GenericMaps& maps, std::function<void()> wake) {
+    if (!addresses_) {
+        const auto& state = message_->state();
+        std::set<std::string> envelope;
+        const std::vector<std::string>* tables = nullptr;
+        for (const auto number : order_.recipients) {
+            if (number >= state.recipients.size()) continue;
+            const auto& recipient = state.recipients[number];
+            if (!tables) { // the recipients are of one domain, unless an operator rerouted the message
+                tables = &maps.tables_for(domain_of(recipient.address));
+                if (const auto& path = state.reverse_path_of(recipient); !path.empty()) envelope.insert(path);
+            }
+            envelope.insert(recipient.address);
+        }
+        if (!tables || tables->empty()) return OutgoingAddresses::State::ready;
+        addresses_ = std::make_unique<OutgoingAddresses>(*message_, maps, *tables, std::move(envelope), ruled_header_,
+                                                         std::move(wake));
+    }
+    return addresses_->prepare();
+}
+
 spool::ReadResult<Content::Prepared>
 DeliveryJob::prepare(Content::Server server, const std::shared_ptr<const Signing>& signing, smtp::WallTime now) {
     if (!content_)
         content_ = std::make_unique<Content>(*message_, server, order_.to_content_filter ? nullptr : signing,
-                                             added_fields(order_, *message_, now));
+                                             added_fields(order_, *message_, now), outgoing_header(), rules_);
     return content_->prepare(now);
 }
 
@@ -78,13 +137,21 @@ spool::ReadResult<smtp::Transaction> DeliveryJob::transaction(Reach reach) {
     smtp::Transaction out;
     if (!make_transaction(order_, *message_, common::Loop::now(), out))
         return std::unexpected(spool::Error{0, "the recipient is not in the message's file"});
+    if (addresses_) {
+        if (!out.reverse_path.empty()) out.reverse_path = addresses_->address(out.reverse_path);
+        for (auto& recipient : out.recipients) recipient.address = addresses_->address(recipient.address);
+    }
     describe(*content_, out);
     // RFC 8689 is about the way between hosts. A content filter would return the mail without it.
     if (reach == Reach::local && !order_.to_content_filter) out.require_tls = false;
     if (message_->envelope().smtputf8 && message_->content().eight_bit) {
-        const auto header = message_->read_header();
-        if (!header) return std::unexpected(header.error());
-        out.utf8_header = !smtp::is_ascii(*header);
+        if (outgoing_header()) {
+            out.utf8_header = !smtp::is_ascii(outgoing_header()->text);
+        } else {
+            const auto header = message_->read_header();
+            if (!header) return std::unexpected(header.error());
+            out.utf8_header = !smtp::is_ascii(*header);
+        }
     }
     return out;
 }
@@ -102,10 +169,15 @@ spool::ReadResult<DeliveryJob::Piece> DeliveryJob::next_piece(From from) {
 
 void DeliveryJob::close() {
     content_.reset();
+    take_form(Form::as_it_is);
     message_.reset();
 }
 
 // For the report of the delivery: the message's lock goes with it.
-std::optional<spool::MessageReader> DeliveryJob::take_message() { return std::exchange(message_, std::nullopt); }
+std::optional<spool::MessageReader> DeliveryJob::take_message() {
+    content_.reset();
+    take_form(Form::as_it_is);
+    return std::exchange(message_, std::nullopt);
+}
 
 } // namespace smtp_client

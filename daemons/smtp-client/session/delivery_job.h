@@ -4,9 +4,11 @@
 #include "daemons/common/proto/delivery.h"
 #include "daemons/smtp-client/context/client_context.h"
 #include "daemons/smtp-client/message/content.h"
+#include "daemons/smtp-client/message/outgoing_addresses.h"
 #include "daemons/smtp-client/tls/tls_negotiation.h"
 #include "libsmtp/session/client_session.h"
 #include "libspool/message/message_reader.h"
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +41,18 @@ public:
     spool::ReadResult<> open(ClientContext& context);
     // Reads the whole of a small message that is open: its damage is found before the server hears of it.
     spool::ReadResult<> verify_small();
+    // A mailbox store and a content filter get an open message as it is. To be called first.
+    enum class Form : bool { as_it_is, as_others_see_it };
+    void take_form(Form form);
+    // Of an open message as others see it: what rules make of its header. The findings are for the log, once.
+    spool::ReadResult<> apply_rules(std::shared_ptr<const common::ContentRules> rules);
+    std::vector<common::ContentFinding> take_findings();
+    std::vector<std::string> take_warnings();
+    // … behind that, the addresses with which it leaves. `wake`: call again, as of OutgoingAddresses; must work as long
+    // as this lives.
+    spool::ReadResult<OutgoingAddresses::State> rewrite(GenericMaps& maps, std::function<void()> wake);
+    void keep_addresses() { addresses_.reset(); }                           // a reload has removed the tables
+    const OutgoingAddresses* addresses() const { return addresses_.get(); } // null: as they are
     // Goes on to find what the content will be for this server; not_yet: call again. As Content::prepare().
     spool::ReadResult<Content::Prepared> prepare(Content::Server server, const std::shared_ptr<const Signing>& signing,
                                                  smtp::WallTime now);
@@ -65,11 +79,19 @@ public:
 
 private:
     TlsNeeds needs_abroad(ClientContext& context);
+    // Nothing: as stored.
+    const std::optional<OutgoingHeader>& outgoing_header() const;
 
     proto::delivery::Deliver order_;
     std::optional<smtp::Transaction> probe_;
     std::optional<TlsNeeds> needs_;
     std::optional<spool::MessageReader> message_;
+    Form form_ = Form::as_it_is;
+    std::shared_ptr<const common::ContentRules> rules_; // null: none, or not known yet
+    std::optional<OutgoingHeader> ruled_header_;
+    std::vector<common::ContentFinding> findings_;
+    std::vector<std::string> warnings_;
+    std::unique_ptr<OutgoingAddresses> addresses_;
     std::unique_ptr<Content> content_; // of the message, for the current session's server
     bool damaged_ = false, cut_ = false;
 };

@@ -11,13 +11,48 @@ namespace {
 
 HandOver refused(const spool::ReadError& error) { return {Result::refused, {}, error}; }
 
-HandOver hand_over_message(ClientContext& context, DeliveryJob& job, HostSession& host) {
+void log_rules(DeliveryJob& job, const HostSession& host) {
+    const auto id = job.order().queue_id.text();
+    for (const auto& finding : job.take_findings())
+        host.log().info("{}: {}: {}: {}", id, common::verb_of(finding.action), finding.subject,
+                        smtp::printable(finding.text, 400));
+    for (const auto& warning : job.take_warnings()) host.log().warning("{}: {}", id, warning);
+}
+
+// The header as rules change it, and the addresses with which it leaves. Nothing: they are known.
+std::optional<HandOver> show_as_others_see_it(ClientContext& context, DeliveryJob& job, HostSession& host,
+                                              const std::function<void()>& wake) {
+    const bool rewrites = context.generic && context.generic->any();
+    if (!rewrites) job.keep_addresses();
+    if (!rewrites && !context.outgoing_rules) return std::nullopt;
+    const bool stays = host.host().host.protocol == smtp::Protocol::lmtp || job.order().to_content_filter;
+    job.take_form(stays ? DeliveryJob::Form::as_it_is : DeliveryJob::Form::as_others_see_it);
+    if (stays) return std::nullopt;
+    if (context.outgoing_rules)
+        if (const auto ruled = job.apply_rules(context.outgoing_rules); !ruled) return refused(ruled.error());
+    if (!rewrites) return std::nullopt;
+    const auto rewritten = job.rewrite(*context.generic, wake);
+    if (!rewritten) return refused(rewritten.error());
+    if (*rewritten == OutgoingAddresses::State::waits) return HandOver{Result::waits};
+    const auto* addresses = job.addresses();
+    if (*rewritten == OutgoingAddresses::State::failed)
+        return HandOver{Result::deferred, "addresses cannot be rewritten: " + addresses->why()};
+    if (addresses && !addresses->left_because().empty())
+        host.log().warning("{}: addresses in the header are not rewritten: {}", job.order().queue_id.text(),
+                           addresses->left_because());
+    return std::nullopt;
+}
+
+HandOver hand_over_message(ClientContext& context, DeliveryJob& job, HostSession& host,
+                           const std::function<void()>& wake) {
+    if (auto pauses = show_as_others_see_it(context, job, host, wake)) return *std::move(pauses);
     auto& session = host.session();
     const auto server =
         session.extensions().eight_bit_mime ? Content::Server::takes_eight_bit : Content::Server::takes_seven_bit;
     const auto prepared = job.prepare(server, context.signing, Loop::now().wall);
     if (!prepared) return refused(prepared.error());
     if (*prepared == Content::Prepared::not_yet) return {Result::not_yet};
+    if (context.outgoing_rules) log_rules(job, host);
     if (!job.unsigned_because().empty())
         host.log().warning("{}: not signed (DKIM): {}", job.order().queue_id.text(), job.unsigned_because());
     auto transaction = job.transaction(reach_of(host.host()));
@@ -28,7 +63,8 @@ HandOver hand_over_message(ClientContext& context, DeliveryJob& job, HostSession
 
 } // namespace
 
-HandOver hand_over(ClientContext& context, DeliveryJob& job, HostSession& host, SourceAddresses& sources) {
+HandOver hand_over(ClientContext& context, DeliveryJob& job, HostSession& host, SourceAddresses& sources,
+                   const std::function<void()>& wake) {
     if (const auto opened = job.open(context); !opened) return refused(opened.error());
     if (const auto intact = job.verify_small(); !intact) return refused(intact.error());
     const auto& order = job.order();
@@ -51,7 +87,7 @@ HandOver hand_over(ClientContext& context, DeliveryJob& job, HostSession& host, 
     }
     if (sources.has_pool() && sources.switch_to_preferred(job.last_deferral_source(context)))
         return {Result::other_source};
-    return hand_over_message(context, job, host);
+    return hand_over_message(context, job, host, wake);
 }
 
 void send_content(DeliveryJob& job, HostSession& host, DeliveryJob::From from) {

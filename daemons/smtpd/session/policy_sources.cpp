@@ -1,5 +1,6 @@
 #include "daemons/smtpd/session/policy_sources.h"
-#include "daemons/common/filters/header_check_result.h"
+#include "daemons/common/filters/content_check_pass.h"
+#include "daemons/common/filters/header_masquerade.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -183,11 +184,11 @@ private:
     std::uint64_t question_ = 0;
 };
 
-// --- header checks
+// --- rules for the content
 
-class HeaderCheck final : public PolicyCheck {
+class ContentRulesCheck final : public PolicyCheck {
 public:
-    HeaderCheck(std::shared_ptr<PolicySources> policy_sources, common::Log& log)
+    ContentRulesCheck(std::shared_ptr<PolicySources> policy_sources, common::Log& log)
         : sources_(std::move(policy_sources)), log_(log) {}
     bool asked_after_permit() const override { return true; }
 
@@ -195,18 +196,22 @@ public:
         if (stage != Stage::end_of_data) return PolicyVerdict{};
         verdict_.reset();
         done_ = nullptr;
-        context.message->load([this, &message = *context.message](const spool::Result<>& loaded) {
-            verdict_ =
-                loaded ? judge(message) : PolicyVerdict::rejection({451, {4, 3, 0}, "Error: queue file read error"});
-            if (const auto late = std::exchange(done_, nullptr)) late(*std::move(verdict_));
+        pass_ = std::make_unique<common::ContentCheckPass>(sources_->content, *context.message);
+        pass_->begin([this](spool::Result<common::HeaderCheckResult> judged) {
+            verdict_ = judged ? verdict_of(*std::move(judged))
+                              : PolicyVerdict::rejection({451, {4, 3, 0}, "Error: queue file read error"});
+            if (const auto late = std::exchange(done_, nullptr)) late(*std::exchange(verdict_, {}));
         });
         if (!verdict_) done_ = std::move(done);
         return std::exchange(verdict_, {});
     }
+    void transaction_over() override {
+        pass_.reset();
+        done_ = nullptr;
+    }
 
 private:
-    PolicyVerdict judge(milter::Message& message) {
-        auto judged = common::check_header(sources_->header_checks, message);
+    PolicyVerdict verdict_of(common::HeaderCheckResult judged) {
         for (const auto& trouble : judged.warnings) log_.warning("{}", trouble);
         PolicyVerdict verdict;
         verdict.by = PolicySource::header_check;
@@ -222,6 +227,54 @@ private:
         return verdict;
     }
     std::shared_ptr<PolicySources> sources_;
+    common::Log& log_;
+    std::unique_ptr<common::ContentCheckPass> pass_;
+    std::optional<PolicyVerdict> verdict_; // until it is handed out
+    Done done_;
+};
+
+// --- masquerading
+
+class HeaderMasquerade final : public PolicyCheck {
+public:
+    HeaderMasquerade(std::shared_ptr<const Settings> config, config::Service service, bool of_our_networks,
+                     common::Log& log)
+        : config_(std::move(config)), service_(service), of_our_networks_(of_our_networks), log_(log) {}
+    bool asked_after_permit() const override { return true; }
+
+    std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
+        const auto& masquerade = config_->addresses.masquerade;
+        if (stage != Stage::end_of_data || !any_of(masquerade.header_origins, origin_of(context)))
+            return PolicyVerdict{};
+        verdict_.reset();
+        done_ = nullptr;
+        context.message->load([this, &context](const spool::Result<>& loaded) {
+            verdict_ =
+                loaded ? rewrite(context) : PolicyVerdict::rejection({451, {4, 3, 0}, "Error: queue file read error"});
+            if (const auto late = std::exchange(done_, nullptr)) late(*std::move(verdict_));
+        });
+        if (!verdict_) done_ = std::move(done);
+        return std::exchange(verdict_, {});
+    }
+
+private:
+    decide::MailOrigin origin_of(const PolicyContext& context) const {
+        using decide::MailOrigin;
+        MailOrigin out = context.client.address.is_loopback() ? MailOrigin::local : MailOrigin{};
+        if (service_ == config::Service::submission) out = out | MailOrigin::submission;
+        if (!context.sasl_user.empty()) out = out | MailOrigin::authenticated;
+        if (of_our_networks_) out = out | MailOrigin::networks;
+        return out == MailOrigin{} ? MailOrigin::other : out;
+    }
+    PolicyVerdict rewrite(const PolicyContext& context) {
+        const auto& [rules, classes, origins] = config_->addresses.masquerade;
+        if (const auto why = common::masquerade_header(rules, classes, *context.message); !why.empty())
+            log_.warning("{}: addresses in the header are not masqueraded: {}", context.queue_id, why);
+        return {};
+    }
+    std::shared_ptr<const Settings> config_;
+    const config::Service service_;
+    const bool of_our_networks_;
     common::Log& log_;
     std::optional<PolicyVerdict> verdict_; // until it is handed out
     Done done_;
@@ -308,8 +361,7 @@ std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::L
             loop, log, policy,
             common::ServiceStatus(policy_sources->problems.reporter(what), what, policy.on_failure)));
     }
-    if (auto checks = common::HeaderChecks::parse(content.header_checks)) // as the configuration's check did
-        policy_sources->header_checks = *std::move(checks);
+    policy_sources->content = common::content_rules_of(content);
     return policy_sources;
 }
 
@@ -337,8 +389,10 @@ std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rule
                 checks.push_back(std::make_unique<PolicyServiceCheck>(worker.policy_sources, *policy, worker.log));
     }
     const bool filtered = rules.listener.service == config::Service::filtered; // checked before
-    if (!worker.policy_sources->header_checks.empty() && !filtered)
-        checks.push_back(std::make_unique<HeaderCheck>(worker.policy_sources, worker.log));
+    if (!worker.policy_sources->content.empty() && !filtered)
+        checks.push_back(std::make_unique<ContentRulesCheck>(worker.policy_sources, worker.log));
+    if (settings.addresses.masquerade.rewrites_headers() && !filtered)
+        checks.push_back(std::make_unique<HeaderMasquerade>(rules.config, rules.listener.service, trusted, worker.log));
     for (const auto& milter : settings.milters)
         if (milter.applies_to(rules.listener.name) && !(filtered && milter.listeners.empty()))
             checks.push_back(std::make_unique<MilterCheck>(worker.loop, worker.log, worker.policy_sources, milter));

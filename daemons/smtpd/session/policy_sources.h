@@ -2,9 +2,9 @@
 // themselves are a few lines each around what a worker has once: rates, resolver, policy clients.
 #pragma once
 #include "daemons/common/access/access_lookups.h"
+#include "daemons/common/filters/content_checks.h"
 #include "daemons/common/filters/milter/client.h"
 #include "daemons/common/logging/problems.h"
-#include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/decide/access/rule.h"
 #include "daemons/smtpd/policy/policy_chain.h"
 #include "daemons/smtpd/policy/policy_client.h"
@@ -28,7 +28,7 @@ struct PolicySources {
     explicit PolicySources(std::function<void(std::string_view)> tell) : problems(std::move(tell)) {}
     common::Problems problems; // those that do not answer
     std::vector<std::unique_ptr<PolicyClient>> policies;
-    common::HeaderChecks header_checks;
+    common::ContentRules content;
     AccessSources access;
 };
 // `tell`: which of them do not answer, in one line for status; "" all do.

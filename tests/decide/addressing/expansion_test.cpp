@@ -431,3 +431,31 @@ TEST_CASE("the suppression list has the last word on where mail goes") {
     w.unknown_yet = {"y@far.example"};
     CHECK(w.expand({"y@far.example"}) == "needs y@far.example ");
 }
+
+TEST_CASE("masquerading comes after canonical tables, in the classes that are set") {
+    World w;
+    w.settings.masquerade.domains = {"!lab.far.example", "far.example"};
+    w.settings.masquerade.exceptions = {"root"};
+    const auto sender_of = [&](const std::string& sender) {
+        w.sender = sender;
+        return w.expanded({"x@other.example"}).recipients.at(0).reverse_path;
+    };
+    CHECK(sender_of("ann@host.far.example") == "ann@far.example");
+    CHECK(sender_of("ann@far.example") == ""); // as it was
+    CHECK(sender_of("ann@x.lab.far.example") == "");
+    CHECK(sender_of("root@host.far.example") == "");
+    CHECK(sender_of("") == "");
+    w.table(&Tables::sender_canonical, "text:/senders")["bob@inner.example"] = "robert@host.far.example";
+    CHECK(sender_of("bob@inner.example") == "robert@far.example");
+    w.sender = "s@other.example";
+    CHECK(w.expand({"ann@host.far.example"}) == "0:remote");
+    w.settings.masquerade_classes = {.envelope_sender = false, .envelope_recipient = true};
+    CHECK(sender_of("ann@host.far.example") == "");
+    w.sender = "s@other.example";
+    CHECK(w.expand({"ann@host.far.example"}) == "0:remote ann@far.example");
+    // It cannot make a domain ours: what may be relayed is decided by the address as it was given.
+    w.settings.masquerade.domains = {"elsewhere.example"};
+    CHECK(w.check("ann@host.elsewhere.example") == w.check("ann@elsewhere.example"));
+    w.settings.masquerade.domains = {"here.example"};
+    CHECK(w.expand({"alice@host.here.example"}) == "0:local alice");
+}

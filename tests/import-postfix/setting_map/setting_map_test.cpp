@@ -133,6 +133,7 @@ TEST_CASE("of every setting the table says whether its loss leaves anything ungu
                                                       "strict_smtputf8",
                                                       "default_filter_nexthop",
                                                       "body_checks_size_limit",
+                                                      "masquerade_exceptions",
                                                       "internal_mail_filter_classes"};
     for (const auto& subject : setting_map())
         for (const auto& row : subject.rows) {

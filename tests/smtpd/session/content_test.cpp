@@ -88,3 +88,54 @@ TEST_CASE("a copy is added where nobody sees it, and its fate is nobody's busine
     const auto stored = worker.folder.text(worker.files().at(0));
     CHECK(stored.substr(stored.find("Received: ")).find("x.example") == std::string::npos);
 }
+
+TEST_CASE("rules for parts and bodies refuse and edit; the body is stored as they change it") {
+    Worker worker([](config::Config& config) {
+        config.smtpd.complete_headers.clear();
+        config.content.header_checks = {"/^Received: from c / IGNORE"};
+        config.content.mime_header_checks = {"/name=.*\\.exe/ REJECT no programs"};
+        config.content.body_checks = {"/^old (.*)/ REPLACE new $1", "/^gone/ IGNORE", "/^no (.*)/ REJECT no $1 here"};
+    });
+    const std::string parts = "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n";
+    std::string program, line, edited;
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        program = deliver(client, "far@remote.example", parts + "Content-Type: x/y; name=a.exe\r\n\r\nx\r\n--b--\r\n");
+        line = deliver(client, "far@remote.example", "Subject: x\r\n\r\nno way\r\n");
+        edited = deliver(client, "far@remote.example", parts + "\r\nold words\r\ngone\r\n--b--\r\n");
+        worker.wait_submitted(1);
+    });
+    CHECK(program == "550 5.7.1 no programs");
+    CHECK(line == "550 5.7.1 no way here");
+    CHECK(edited.starts_with("250 "));
+    const auto log = worker.logged();
+    CHECK(log.find(": reject: header Content-Type: x/y; name=a.exe from localhost[127.0.0.1]; ") != log.npos);
+    CHECK(log.find(": reject: body no way from localhost[127.0.0.1]; ") != log.npos);
+    CHECK(log.find(": replace: body old words from localhost[127.0.0.1]; ") != log.npos);
+    REQUIRE(worker.submitted.size() == 1);
+    CHECK(worker.message(0).read_content().value() == parts + "\r\nnew words\r\n--b--\r\n");
+}
+
+TEST_CASE("addresses in the header are masqueraded, as edits") {
+    Worker worker([](config::Config& config) {
+        config.smtpd.complete_headers.clear();
+        config.content.header_checks = {"/^Received: from c / IGNORE"};
+        config.addresses.masquerade.rules.domains = {"example.com"};
+    });
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        CHECK(deliver(
+                  client, "far@remote.example",
+                  "From: Ann <ann@host.example.com>\r\nTo: a@x.example,\r\n b@h.example.com\r\n\r\na@h.example.com\r\n")
+                  .starts_with("250 "));
+        worker.wait_submitted(1);
+    });
+    REQUIRE(worker.submitted.size() == 1);
+    CHECK(worker.message(0).read_content().value() ==
+          "From: Ann <ann@example.com>\r\nTo: a@x.example,\r\n b@example.com\r\n\r\na@h.example.com\r\n");
+    CHECK(worker.message(0).envelope().edits.changes.size() == 3);
+}

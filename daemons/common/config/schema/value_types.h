@@ -46,6 +46,28 @@ template <class E, std::size_t N> TextKey one_of(E& value, const EnumValue<E> (&
             }};
 }
 
+// A set of bits: each word is one of them, and none is listed twice.
+template <class E, std::size_t N> ListKey flags_of(E& value, const EnumValue<E> (&words)[N]) {
+    return {[&value] { value = {}; },
+            [&value, &words](std::string_view text) -> Refusal {
+                std::string known;
+                for (const auto& word : words) {
+                    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", word.name);
+                    if (word.name != text) continue;
+                    if (any_of(value, word.value)) return fmt::format("\"{}\" is listed twice", text);
+                    value = value | word.value;
+                    return std::nullopt;
+                }
+                return fmt::format("\"{}\" is not a valid value: expected one of {}", text, known);
+            },
+            [&value, &words] {
+                std::vector<std::string> shown;
+                for (const auto& word : words)
+                    if (any_of(value, word.value)) shown.emplace_back(word.name);
+                return shown;
+            }};
+}
+
 template <class T> ListKey list_of(std::vector<T>& values, std::function<Refusal(std::string_view, T&)> read) {
     return {[&] { values.clear(); },
             [&values, read](std::string_view text) -> Refusal {
@@ -78,6 +100,13 @@ ListKey non_empty_texts(std::vector<std::string>& values);
 ListKey paths(std::vector<std::string>& values);
 // Lookup tables, by their specifications: TomlReader notes where they are named, and Config has them all.
 ListKey lookup_tables(std::vector<std::string>& values);
+
+// … where no list means something else than an empty one.
+ListKey optional_lookup_tables(std::optional<std::vector<std::string>>& values);
+
+// Rules of regular expressions, as common::HeaderChecks reads them.
+enum class CheckedPart : std::uint8_t { header, body, outgoing_header, outgoing_body };
+ListKey check_rules(std::vector<std::string>& values, CheckedPart part);
 
 // "example.com": letters, digits, hyphens and underscores between dots; lower case on return, and as the DNS
 // has it where it was "bücher.example" (IDNA); "" if it is none.

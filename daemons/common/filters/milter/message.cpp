@@ -140,6 +140,18 @@ bool Message::redirect(std::string_view address) {
     return true;
 }
 
+bool Message::add_bcc(std::string_view address) {
+    const auto to = address_in(address);
+    if (!to) return false;
+    const bool there = std::ranges::any_of(
+        envelope_.recipients, [&](const auto& recipient) { return smtp::same_ignoring_case(recipient.address, *to); });
+    if (there) return true;
+    auto& copy = envelope_.recipients.emplace_back();
+    copy.address = *to;
+    copy.notify = spool::Notify::never;
+    return true;
+}
+
 std::expected<void, smtp::Malformed> Message::apply(const Modifications& changes) {
     auto fields = fields_;
     auto own = own_;
@@ -189,13 +201,15 @@ std::expected<void, smtp::Malformed> Message::apply(const Modifications& changes
     own_ = own;
     edits_ = std::move(edits);
     envelope_ = std::move(envelope);
-    if (changes.body) {
-        if (!header_.ends_with("\r\n\r\n") && header_ != "\r\n") header_ += "\r\n";
-        writer_.start_over();
-        writer_.append(header_);
-        writer_.append(with_crlf(*changes.body));
-    }
+    if (changes.body) replace_body(with_crlf(*changes.body));
     return {};
+}
+
+void Message::replace_body(std::string_view body) {
+    if (!header_.ends_with("\r\n\r\n") && header_ != "\r\n") header_ += "\r\n";
+    writer_.start_over();
+    writer_.append(header_);
+    writer_.append(body);
 }
 
 void Message::seal() {

@@ -33,6 +33,12 @@ public:
     bool edit(spool::FieldEdit edit);
     // Replaces its recipients by that address. False: the address is invalid.
     bool redirect(std::string_view address);
+    // Adds that address, of which its sender hears nothing, unless it is there. False: the address is invalid.
+    bool add_bcc(std::string_view address);
+    // Its header as it was received, with its empty line. Loaded.
+    const std::string& stored_header() const { return header_; }
+    // Not for a body that a filter is being shown.
+    void replace_body(std::string_view body);
     // Applies all of it; or changes nothing, and returns what is wrong with it.
     std::expected<void, smtp::Malformed> apply(const Modifications& changes);
     // After the last filter: passes the current envelope and edits to the writer.

@@ -6,7 +6,7 @@
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/decide/access/result_lint.h"
-#include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/rewriting/address_keys.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -3,7 +3,7 @@
 #pragma once
 #include "daemons/common/lookup/aliases/alias_targets.h"
 #include "daemons/common/runtime/watched_file.h"
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #include "daemons/common/lookup/aliases/alias_targets.h"
 #include "daemons/common/text/pattern.h"
-#include "daemons/decide/addressing/written_addresses.h"
+#include "daemons/decide/rewriting/written_addresses.h"
 #include "libsmtp/text/text.h"
 #include "libsmtp/text/trim.h"
 #include "libsmtp/text/utf8.h"

@@ -2,7 +2,7 @@
 // the forms in which people write them (decide/written_addresses.h), "|command", /file, ~/file, :include:/file,
 // \user; quotes around special characters. An invalid target stays in the list as Kind::wrong: mail for it waits.
 #pragma once
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <cstdint>
 #include <expected>
 #include <optional>

@@ -26,13 +26,32 @@ struct Word {
     std::string_view name;
     Action action;
 };
-constexpr Word words[] = {{"dunno", Action::dunno},     {"reject", Action::reject},     {"discard", Action::discard},
-                          {"hold", Action::hold},       {"redirect", Action::redirect}, {"warn", Action::warn},
-                          {"prepend", Action::prepend}, {"replace", Action::replace},   {"ignore", Action::ignore}};
+constexpr Word words[] = {{"dunno", Action::dunno},     {"reject", Action::reject}, {"discard", Action::discard},
+                          {"hold", Action::hold},       {"bcc", Action::bcc},       {"redirect", Action::redirect},
+                          {"warn", Action::warn},       {"info", Action::info},     {"prepend", Action::prepend},
+                          {"replace", Action::replace}, {"ignore", Action::ignore}, {"strip", Action::strip}};
+
+bool is_outgoing(HeaderChecks::Use use) {
+    return use == HeaderChecks::Use::outgoing_header || use == HeaderChecks::Use::outgoing_body;
+}
+
+bool is_of_body(HeaderChecks::Use use) {
+    return use == HeaderChecks::Use::body || use == HeaderChecks::Use::outgoing_body;
+}
+
+// Too late for these once the message is on its way.
+bool is_for_received_mail(Action action) {
+    return action == Action::reject || action == Action::discard || action == Action::hold ||
+           action == Action::redirect || action == Action::bcc;
+}
 
 // Why the action cannot use the text.
-std::optional<std::string> objection(Action action, std::string_view text) {
+std::optional<std::string> objection(Action action, std::string_view text, HeaderChecks::Use use) {
+    if (is_outgoing(use) && is_for_received_mail(action))
+        return "mail that leaves can only be changed: expected PREPEND, REPLACE, IGNORE, STRIP, WARN, INFO or DUNNO";
     if (action == Action::redirect && !smtp::Mailbox::parse(text)) return "REDIRECT needs an address";
+    if (action == Action::bcc && !smtp::Mailbox::parse(text)) return "BCC needs an address";
+    if (is_of_body(use)) return std::nullopt;
     if ((action == Action::prepend || action == Action::replace) && text.find('$') == text.npos &&
         !spool::is_one_field(std::string(text) + "\r\n"))
         return "PREPEND and REPLACE need a header field: \"Name: value\"";
@@ -49,7 +68,7 @@ std::string subject_of(std::string_view field) {
 
 } // namespace
 
-std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::string_view line) {
+std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::string_view line, Use use) {
     auto rest = trimmed(line);
     const bool negated = rest.starts_with('!');
     if (negated) rest = trimmed(rest.substr(1));
@@ -62,18 +81,18 @@ std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::st
         std::ranges::find_if(words, [&](const Word& w) { return smtp::same_ignoring_case(w.name, word); });
     if (known == std::end(words))
         return malformed_check(fmt::format("\"{}\" is not a valid action: expected REJECT, DISCARD, HOLD, "
-                                           "REDIRECT, WARN, PREPEND, REPLACE, IGNORE or DUNNO",
+                                           "REDIRECT, BCC, WARN, INFO, PREPEND, REPLACE, IGNORE, STRIP or DUNNO",
                                            smtp::printable(word, 40)));
     rule.action = known->action;
     rule.text = trimmed(rest.substr(word.size()));
-    if (auto wrong = objection(rule.action, rule.text)) return malformed_check(*std::move(wrong));
+    if (auto wrong = objection(rule.action, rule.text, use)) return malformed_check(*std::move(wrong));
     return rule;
 }
 
-std::expected<HeaderChecks, smtp::Malformed> HeaderChecks::parse(std::span<const std::string> lines) {
+std::expected<HeaderChecks, smtp::Malformed> HeaderChecks::parse(std::span<const std::string> lines, Use use) {
     HeaderChecks checks;
     for (const auto& line : lines) {
-        auto rule = rule_of(line);
+        auto rule = rule_of(line, use);
         if (!rule) return std::unexpected(std::move(rule).error());
         checks.rules_.push_back(*std::move(rule));
     }
@@ -87,32 +106,43 @@ bool HeaderChecks::keeps_mail_out() const {
     });
 }
 
+HeaderChecks::Run::Run(const HeaderChecks& checks) : checks_(checks), steps_left_(checks.rules_.size()) {
+    const auto rules = static_cast<std::int64_t>(std::max<std::size_t>(checks.rules_.size(), 1));
+    std::ranges::fill(steps_left_, std::max(steps_per_message / rules, least_steps_of_a_rule));
+}
+
+std::optional<HeaderChecks::Finding> HeaderChecks::Run::check(std::size_t number, std::string_view field) {
+    const auto subject = subject_of(field);
+    for (std::size_t i = 0; i < checks_.rules_.size(); ++i) {
+        const auto& rule = checks_.rules_[i];
+        if (steps_left_[i] < 0) continue;
+        const auto result = match_.match(rule.pattern, subject, steps_left_[i]);
+        if (result == PatternMatch::Result::too_long) {
+            steps_left_[i] = -1;
+            warnings_.push_back(fmt::format("header check {}: takes too long; skipped for the rest of this message",
+                                            rule.pattern.text()));
+            continue;
+        }
+        const bool matches = result == PatternMatch::Result::yes;
+        if (matches == rule.negated) continue;
+        if (rule.action == Action::dunno) return std::nullopt;
+        return Finding{number, rule.action, match_.filled_in(rule.text, subject, longest_text)};
+    }
+    return std::nullopt;
+}
+
 HeaderChecks::Findings HeaderChecks::check(std::span<const std::string> fields) const {
     Findings out;
     if (rules_.empty()) return out;
-    PatternMatch match;
-    std::vector<std::int64_t> steps_left(
-        rules_.size(), std::max(steps_per_message / static_cast<std::int64_t>(rules_.size()), least_steps_of_a_rule));
+    Run run(*this);
     for (std::size_t number = 0; number < fields.size(); ++number) {
-        const auto subject = subject_of(fields[number]);
-        for (std::size_t i = 0; i < rules_.size(); ++i) {
-            const auto& rule = rules_[i];
-            if (steps_left[i] < 0) continue;
-            const auto result = match.match(rule.pattern, subject, steps_left[i]);
-            if (result == PatternMatch::Result::too_long) {
-                steps_left[i] = -1;
-                out.warnings.push_back(fmt::format(
-                    "header check {}: takes too long; skipped for the rest of this message", rule.pattern.text()));
-                continue;
-            }
-            const bool matches = result == PatternMatch::Result::yes;
-            if (matches == rule.negated) continue;
-            if (rule.action != Action::dunno)
-                out.found.push_back({number, rule.action, match.filled_in(rule.text, subject, longest_text)});
-            if (rule.action == Action::reject || rule.action == Action::discard) return out;
-            break;
-        }
+        auto found = run.check(number, fields[number]);
+        if (!found) continue;
+        out.found.push_back(*std::move(found));
+        const auto action = out.found.back().action;
+        if (action == Action::reject || action == Action::discard) break;
     }
+    out.warnings = run.take_warnings();
     return out;
 }
 

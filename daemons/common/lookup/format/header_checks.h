@@ -1,14 +1,17 @@
-// Regular expressions on the fields of a message's header, and the action for a message that matches: the
-// tables of Postfix's header_checks, one rule a line, as far as they are commonly used. Compiled once. Pure:
-// fields in, findings out; the work on one message is bounded, however bad a pattern is. Knows no messages.
+// Regular expressions on the fields of a message's header or the lines of its body, and the action for a message that
+// matches: the tables of Postfix's header_checks and body_checks, one rule a line, as far as they are commonly used.
+// Compiled once. Pure: fields in, findings out; the work on one message is bounded, however bad a pattern is. Knows no
+// messages.
 #pragma once
 #include "daemons/common/text/pattern.h"
 #include "libsmtp/text/text.h"
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace common {
@@ -22,9 +25,19 @@ public:
         hold,     // the message
         redirect, // the message, to the address in the text instead of its recipients
         warn,     // in the log
-        prepend,  // the text, a field, before this one
-        replace,  // this field by the text
-        ignore,   // removes the field
+        prepend,  // the text, a field or line, before this one
+        replace,  // this field or line by the text
+        ignore,   // removes the field or line
+        strip,    // removes it, and logs that
+        info,     // in the log, as information
+        bcc,      // the message, to the address in the text as well
+    };
+    // What the rules are for.
+    enum class Use : std::uint8_t {
+        header,          // of mail that is received
+        body,            // lines of its body
+        outgoing_header, // of mail that is sent: it can be changed, but it is too late to refuse it
+        outgoing_body,
     };
     struct Finding {
         std::size_t field = 0; // number of the field
@@ -39,13 +52,31 @@ public:
 
     // "/^Subject: .*lottery/ REJECT no lotteries": each of `lines` is a rule: a pattern between two equal characters,
     // before it "!" for "does not match", after it flags, an action, its text.
-    static std::expected<HeaderChecks, smtp::Malformed> parse(std::span<const std::string> lines);
+    static std::expected<HeaderChecks, smtp::Malformed> parse(std::span<const std::string> lines,
+                                                              Use use = Use::header);
 
     bool empty() const { return rules_.empty(); }
     // Is there a rule that rejects, discards, holds or redirects messages?
     bool keeps_mail_out() const;
     // Each of `fields` is one whole field with its line ends. For each field the first rule that matches applies.
     Findings check(std::span<const std::string> fields) const;
+
+    // The rules on one message, piece by piece, within one bound for all of them.
+    class Run {
+    public:
+        // `checks` must outlive it.
+        explicit Run(const HeaderChecks& checks);
+        // The first rule that matches a field with its line ends, or a line without; nothing: none does, or DUNNO.
+        std::optional<Finding> check(std::size_t number, std::string_view field);
+        // Rules that gave up since the last call, for the log.
+        std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+
+    private:
+        const HeaderChecks& checks_;
+        PatternMatch match_;
+        std::vector<std::int64_t> steps_left_; // of each rule
+        std::vector<std::string> warnings_;
+    };
 
 private:
     struct Rule {
@@ -54,7 +85,7 @@ private:
         Action action = Action::dunno;
         std::string text;
     };
-    static std::expected<Rule, smtp::Malformed> rule_of(std::string_view line);
+    static std::expected<Rule, smtp::Malformed> rule_of(std::string_view line, Use use);
     std::vector<Rule> rules_;
 };
 

@@ -14,8 +14,8 @@ HeaderChecks checks(std::vector<std::string> lines) {
 
 // "2 reject: text" for each finding.
 std::vector<std::string> found(const std::vector<std::string>& lines, const std::vector<std::string>& fields) {
-    constexpr const char* names[] = {"dunno", "reject",  "discard", "hold",  "redirect",
-                                     "warn",  "prepend", "replace", "ignore"};
+    constexpr const char* names[] = {"dunno",   "reject",  "discard", "hold",  "redirect", "warn",
+                                     "prepend", "replace", "ignore",  "strip", "info",     "bcc"};
     std::vector<std::string> out;
     for (const auto& each : checks(lines).check(fields).found)
         out.push_back(std::to_string(each.field) + " " + names[static_cast<int>(each.action)] + ": " + each.text);
@@ -46,6 +46,8 @@ TEST_CASE("rules as Postfix's tables have them") {
               {"3 replace: X-Mailer: 3.1 Bulk $1 "}},
              {{"/ann@/ redirect post@example.org"}, {"1 redirect: post@example.org"}},
              {{"|^X-Mailer: Bulk/?| DISCARD bulk"}, {"3 discard: bulk"}},
+             {{"/^X-Mailer:/ STRIP old", "/^From:/ INFO seen", "/./ BCC a@example.org"},
+              {"0 bcc: a@example.org", "1 info: seen", "2 bcc: a@example.org", "3 strip: old"}},
              {{"/^From:/ DUNNO", "/./ WARN seen"}, {"0 warn: seen", "2 warn: seen", "3 warn: seen"}},
              {{"/^From:/ WARN first", "/ann/ REJECT"}, {"1 warn: first"}}, // of those that match, the first
              {{"/^Subject/ DISCARD", "/^X-/ WARN"}, {"2 discard: "}},      // nothing counts behind that
@@ -63,15 +65,38 @@ TEST_CASE("what is no rule") {
              {"/no end\\/ REJECT", "the pattern is not closed"},
              {"/a/q REJECT", "invalid flags \"q\": expected i, m, s, x, A, E or U"},
              {"/a/ FILTER x:y", "\"FILTER\" is not a valid action: expected REJECT, DISCARD, HOLD, REDIRECT, "
-                                "WARN, PREPEND, REPLACE, IGNORE or DUNNO"},
-             {"/a/", "\"\" is not a valid action: expected REJECT, DISCARD, HOLD, REDIRECT, WARN, PREPEND, "
-                     "REPLACE, IGNORE or DUNNO"},
+                                "BCC, WARN, INFO, PREPEND, REPLACE, IGNORE, STRIP or DUNNO"},
+             {"/a/", "\"\" is not a valid action: expected REJECT, DISCARD, HOLD, REDIRECT, BCC, WARN, "
+                     "INFO, PREPEND, REPLACE, IGNORE, STRIP or DUNNO"},
              {"/a/ REDIRECT nobody@", "REDIRECT needs an address"},
+             {"/a/ BCC nobody@", "BCC needs an address"},
              {"/a/ PREPEND no field", "PREPEND and REPLACE need a header field: \"Name: value\""},
              {"/(a/ REJECT", "missing closing parenthesis at 2"}}) {
         const auto read = HeaderChecks::parse({&line, 1});
         REQUIRE_FALSE(read);
         CHECK(read.error().why == why);
+    }
+}
+
+TEST_CASE("what mail that leaves and lines of a body can have done to them") {
+    using Use = HeaderChecks::Use;
+    const auto good = [](const std::string& line, Use use) { return HeaderChecks::parse({&line, 1}, use).has_value(); };
+    for (const auto* line :
+         {"/a/ WARN x", "/a/ INFO", "/a/ IGNORE", "/a/ STRIP", "/a/ DUNNO", "/a/ PREPEND X-A: b", "/a/ REPLACE X-A: b"})
+        for (const auto use : {Use::header, Use::body, Use::outgoing_header, Use::outgoing_body})
+            CHECK_MESSAGE(good(line, use), line);
+    for (const auto* line :
+         {"/a/ REJECT x", "/a/ DISCARD", "/a/ HOLD", "/a/ REDIRECT a@b.example", "/a/ BCC a@b.example"}) {
+        CHECK_MESSAGE(good(line, Use::header), line);
+        CHECK_MESSAGE(good(line, Use::body), line);
+        CHECK_FALSE_MESSAGE(good(line, Use::outgoing_header), line);
+        CHECK_FALSE_MESSAGE(good(line, Use::outgoing_body), line);
+    }
+    for (const auto* line : {"/a/ PREPEND any line", "/a/ REPLACE any line", "/a/ REPLACE"}) {
+        CHECK_FALSE_MESSAGE(good(line, Use::header), line);
+        CHECK_FALSE_MESSAGE(good(line, Use::outgoing_header), line);
+        CHECK_MESSAGE(good(line, Use::body), line);
+        CHECK_MESSAGE(good(line, Use::outgoing_body), line);
     }
 }
 

@@ -136,6 +136,10 @@ Section section_for(decide::RouteRule& s) {
                 {"pool", non_empty_text(s.pool),
                  "Name of the [pool.<name>] of source addresses for mail whose header or sender does not select one.",
                  "\"bulk\""},
+                {"generic_tables", optional_lookup_tables(s.generic_tables),
+                 "Tables for the addresses in mail to these domains, instead of generic.tables. With an empty list "
+                 "these domains see the addresses as they are.",
+                 "[]"},
                 {"fallback", hosts_in_brackets(s.fallback),
                  "Hosts in brackets, such as \"[relay.example.net]:25\", that get the mail in the same attempt if no "
                  "MX host can be looked up or reached. They use SMTP. They are not used if the domain itself rejects "
@@ -462,6 +466,19 @@ Section section_for(SmtpClient& s) {
              "File with the CA certificates (PEM) used to verify servers; \"\" for none, so that no certificate can "
              "be verified.",
              ""},
+            {"header_checks", check_rules(s.header_checks, CheckedPart::outgoing_header),
+             "Rules for the header of mail that is sent over SMTP, as content.header_checks: PREPEND, REPLACE, IGNORE, "
+             "STRIP, WARN, INFO and DUNNO. The message in the queue stays as it is. Generic addresses are applied "
+             "after them; signatures (DKIM) are made of the result. Mail that goes to a content filter, or is "
+             "delivered over LMTP, is not changed.",
+             "['/^X-Internal-/ IGNORE']"},
+            {"mime_header_checks", check_rules(s.mime_header_checks, CheckedPart::outgoing_header),
+             "The same for the fields of the parts of a message.", "['/^Content-Disposition:/ INFO']"},
+            {"nested_header_checks", check_rules(s.nested_header_checks, CheckedPart::outgoing_header),
+             "The same for the header fields of messages that are attached to a message.", "['/^X-Internal-/ IGNORE']"},
+            {"body_checks", check_rules(s.body_checks, CheckedPart::outgoing_body),
+             "The same for the lines of the body, as content.body_checks; content.body_checks_size applies.",
+             "['/^-- internal use only$/ IGNORE']"},
             {"credentials", any_text(s.credentials),
              "File of our accounts at next hops: one \"HOST[:PORT] USER:PASSWORD\" per line "
              "(postrider-credentials(5)); if there are several accounts at one host, a next hop names one. If there "

@@ -14,27 +14,6 @@ constexpr EnumValue<decide::MailOrigin> ways[] = {{"local", decide::MailOrigin::
                                                   {"reports", decide::MailOrigin::reports},
                                                   {"other", decide::MailOrigin::other}};
 
-ListKey came(decide::MailOrigin& value) {
-    return {[&] { value = {}; },
-            [&](std::string_view text) -> Refusal {
-                std::string known;
-                for (const auto& [name, way] : ways) {
-                    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", name);
-                    if (name != text) continue;
-                    if (any_of(value, way)) return fmt::format("\"{}\" is listed twice", text);
-                    value = value | way;
-                    return std::nullopt;
-                }
-                return fmt::format("\"{}\" is not a valid value: expected one of {}", text, known);
-            },
-            [&] {
-                std::vector<std::string> shown;
-                for (const auto& [name, way] : ways)
-                    if (any_of(value, way)) shown.emplace_back(name);
-                return shown;
-            }};
-}
-
 ListKey signing_keys(std::vector<decide::SigningKeyName>& values) {
     return list_of<decide::SigningKeyName>(values, [](std::string_view text, decide::SigningKeyName& value) -> Refusal {
         const auto blank = text.find_first_of(" \t");
@@ -70,7 +49,7 @@ Section section_for(decide::SigningRule& s) {
              "Further domains whose mail is signed by this one: \"news.example.com\", or \".example.com\" for all "
              "domains below it. A domain's own section takes precedence.",
              "[\".example.com\"]"},
-            {"sign", came(s.sign),
+            {"sign", flags_of(s.sign, ways),
              "Mail that is signed, by its origin: \"local\" from programs on this host, \"submission\" from "
              "submission listeners, \"authenticated\" from clients authenticated with AUTH, \"networks\" from "
              "relay.networks, \"reports\" this system's own reports, \"other\" from all other clients, which would "

@@ -5,6 +5,7 @@
 #include "daemons/decide/tls/tls_policy.h"
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace config {
 
@@ -28,7 +29,9 @@ struct SmtpClient {
     TlsVersion tls_minimum_version = TlsVersion::tls_1_2;
     std::string tls_ciphers;
     std::string tls_authorities = "/etc/ssl/certs/ca-certificates.crt"; // PEM; "": no certificate is trusted
-    std::string credentials;                                            // file of our accounts at next hops; "": none
+    // Rules for what leaves, as written; common::HeaderChecks compiles them.
+    std::vector<std::string> header_checks, mime_header_checks, nested_header_checks, body_checks;
+    std::string credentials; // file of our accounts at next hops; "": none
 };
 
 } // namespace config

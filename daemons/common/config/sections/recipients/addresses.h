@@ -1,6 +1,7 @@
 // Classes of addresses other than [local]'s, and the tables that rewrite and route addresses: one
 // struct per section of the configuration. Part of Config. Tables are named as written ("text:/etc/…").
 #pragma once
+#include "daemons/common/config/sections/recipients/rewriting.h"
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct SenderRelay {
 };
 
 struct Addresses {
+    Generic generic;
+    Masquerade masquerade;
     VirtualAlias virtual_alias;
     VirtualMailbox virtual_mailbox;
     Canonical canonical;

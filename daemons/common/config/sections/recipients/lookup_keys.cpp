@@ -2,6 +2,7 @@
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/recipients/lookup.h"
+#include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "libsmtp/text/text.h"
 
@@ -27,6 +28,31 @@ ListKey lookup_tables(std::vector<std::string>& values) {
     });
     list.of_tables = true;
     return list;
+}
+
+ListKey check_rules(std::vector<std::string>& values, CheckedPart part) {
+    using Use = common::HeaderChecks::Use;
+    const auto use = part == CheckedPart::header            ? Use::header
+                     : part == CheckedPart::body            ? Use::body
+                     : part == CheckedPart::outgoing_header ? Use::outgoing_header
+                                                            : Use::outgoing_body;
+    return list_of<std::string>(values, [use](std::string_view text, std::string& value) -> Refusal {
+        value = text;
+        const auto read = common::HeaderChecks::parse({&value, 1}, use);
+        if (read) return std::nullopt;
+        return fmt::format("\"{}\": {}", smtp::printable(text, 100), read.error().why);
+    });
+}
+
+ListKey optional_lookup_tables(std::optional<std::vector<std::string>>& values) {
+    return {[&values] { values.emplace(); },
+            [&values](std::string_view text) -> Refusal {
+                auto so_far = *values;
+                if (auto refusal = lookup_tables(so_far).add(text)) return refusal;
+                values = std::move(so_far);
+                return std::nullopt;
+            },
+            [&values] { return values.value_or(std::vector<std::string>{}); }, true};
 }
 
 Section section_for(LookupTable& s) {

@@ -50,8 +50,10 @@ struct Milter { // [milter.<name>]
     bool applies_to_local() const; // only if listed explicitly
 };
 
-struct Content {                            // [content]
-    std::vector<std::string> header_checks; // as written, in order; common::HeaderChecks compiles them
+struct Content { // [content]
+    // As written, in order; common::HeaderChecks compiles them.
+    std::vector<std::string> header_checks, mime_header_checks, nested_header_checks, body_checks;
+    std::uint64_t body_checks_size = 50 * 1024; // of each part
 };
 
 struct AutomaticBcc {                // [automatic_bcc]

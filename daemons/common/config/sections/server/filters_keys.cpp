@@ -2,7 +2,6 @@
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/server/filters.h"
-#include "daemons/common/lookup/format/header_checks.h"
 #include "libsmtp/message/address.h"
 
 namespace config {
@@ -21,15 +20,6 @@ constexpr EnumValue<OnFailure> milter_failures[] = {{"accept", OnFailure::accept
                                                     {"tempfail", OnFailure::tempfail},
                                                     {"reject", OnFailure::reject},
                                                     {"quarantine", OnFailure::quarantine}};
-
-ListKey header_checks(std::vector<std::string>& values) {
-    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> Refusal {
-        value = text;
-        const auto read = common::HeaderChecks::parse({&value, 1});
-        if (read) return std::nullopt;
-        return fmt::format("\"{}\": {}", smtp::printable(text, 100), read.error().why);
-    });
-}
 
 Refusal read_address(std::string_view text, std::string& value) {
     const auto mailbox = smtp::Mailbox::parse(text);
@@ -129,20 +119,34 @@ Section section_for(Content& s) {
             "Checks of every message that is received, over SMTP or from a program on this host. This system's own "
             "reports are not checked.",
             {
-                {"header_checks", header_checks(s.header_checks),
+                {"header_checks", check_rules(s.header_checks, CheckedPart::header),
                  "Regular expressions (Perl-compatible) for the fields of the header, one rule per string: a pattern "
                  "between two equal characters, flags, an action, its text. Rules are tried on each field in order, "
                  "including our own Received field; the first rule that matches a field determines what happens. "
                  "REJECT [text] rejects the message (550 5.7.1, or the enhanced status that the text begins with), "
                  "DISCARD [text] accepts and discards it, HOLD [text] holds it in the queue, REDIRECT address sends "
-                 "it to that address instead, WARN [text] writes a log line, PREPEND field adds a field before this "
-                 "one, REPLACE field replaces this one, IGNORE removes it, DUNNO leaves it unchanged. $1 and ${1} in "
+                 "it to that address instead, BCC address sends it there as well, WARN [text] and INFO [text] write a "
+                 "log line, PREPEND field adds a field before this one, REPLACE field replaces this one, IGNORE "
+                 "removes it, STRIP [text] removes it and writes a log line, DUNNO leaves it unchanged. $1 and ${1} in "
                  "the text stand for the pattern's groups. \"!\" before the pattern negates it. Flags, as in "
                  "pcre_table(5): i makes the pattern case-sensitive, s keeps \".\" from matching line ends, m, x, A, "
-                 "E, U. A folded field is matched with its line ends (LF). The fields of a message's parts and of "
-                 "messages inside it are not checked. A pattern that takes too long is not used for the rest of the "
-                 "message, which is logged.",
+                 "E, U. A folded field is matched with its line ends (LF). A pattern that takes too long is not used "
+                 "for the rest of the message, which is logged.",
                  "['/^Subject:.*make money fast/ REJECT no advertisements', '/^X-Mailer:/ IGNORE']"},
+                {"mime_header_checks", check_rules(s.mime_header_checks, CheckedPart::header),
+                 "The same for the fields of the parts of a message, such as attachments. header_checks are not "
+                 "applied to them.",
+                 "['/^Content-(Type|Disposition):.*name=.*\\.exe/ REJECT no programs']"},
+                {"nested_header_checks", check_rules(s.nested_header_checks, CheckedPart::header),
+                 "The same for the header fields of messages that are attached to a message.",
+                 "['/^Subject:.*make money fast/ REJECT no advertisements']"},
+                {"body_checks", check_rules(s.body_checks, CheckedPart::body),
+                 "The same for the lines of the body, as they were sent, without decoding them; boundaries between "
+                 "parts are lines as well. PREPEND adds a line, REPLACE replaces the line, IGNORE and STRIP remove "
+                 "it. Lines longer than 1024 bytes are examined in pieces.",
+                 "['/^begin [0-7]+ .*\\.exe$/ REJECT no programs']"},
+                {"body_checks_size", SizeKey{&s.body_checks_size, 0, GiB},
+                 "How much of each part body_checks examines.", ""},
             }};
 }
 

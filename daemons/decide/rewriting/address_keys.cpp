@@ -1,5 +1,5 @@
-#include "daemons/decide/addressing/address_keys.h"
-#include "daemons/decide/addressing/written_addresses.h"
+#include "daemons/decide/rewriting/address_keys.h"
+#include "daemons/decide/rewriting/written_addresses.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>

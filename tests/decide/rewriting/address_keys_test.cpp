@@ -1,6 +1,6 @@
-#include "daemons/decide/addressing/address_keys.h"
-#include "daemons/decide/addressing/answer_memo.h"
 #include "daemons/decide/addressing/mailbox_path.h"
+#include "daemons/decide/rewriting/address_keys.h"
+#include "daemons/decide/rewriting/answer_memo.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include <doctest/doctest.h>
 #include <string>

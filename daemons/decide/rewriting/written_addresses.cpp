@@ -1,4 +1,4 @@
-#include "daemons/decide/addressing/written_addresses.h"
+#include "daemons/decide/rewriting/written_addresses.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/message/address_list.h"
 #include "libsmtp/text/trim.h"

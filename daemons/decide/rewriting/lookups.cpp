@@ -1,4 +1,4 @@
-#include "daemons/decide/addressing/lookups.h"
+#include "daemons/decide/rewriting/lookups.h"
 
 namespace decide {
 

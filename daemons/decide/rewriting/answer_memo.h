@@ -1,7 +1,7 @@
 // The answers that one expansion waited for, kept until it ends: even if caches drop entries meanwhile, each run sees
 // what the previous run saw, and one more answer. A value.
 #pragma once
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <map>
 #include <variant>
 

@@ -1,8 +1,8 @@
 // The lookups of one expansion or check: made in order, remembered if the answer is pending. Knows nothing about mail
 // beyond the forms of an address.
 #pragma once
-#include "daemons/decide/addressing/address_keys.h"
-#include "daemons/decide/addressing/expansion_tables.h"
+#include "daemons/decide/rewriting/address_keys.h"
+#include "daemons/decide/rewriting/expansion_tables.h"
 #include <set>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "daemons/decide/addressing/answer_memo.h"
+#include "daemons/decide/rewriting/answer_memo.h"
 #include <utility>
 
 namespace decide {

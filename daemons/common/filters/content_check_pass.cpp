@@ -1,0 +1,76 @@
+#include "daemons/common/filters/content_check_pass.h"
+#include <utility>
+
+namespace common {
+
+static constexpr std::size_t piece_of_body = 256 * 1024;
+
+ContentRules content_rules_of(const config::Content& content) {
+    ContentRules out;
+    using Use = HeaderChecks::Use;
+    const auto read = [](const std::vector<std::string>& lines, Use use, HeaderChecks& into) {
+        if (auto rules = HeaderChecks::parse(lines, use)) into = *std::move(rules);
+    };
+    read(content.header_checks, Use::header, out.header);
+    read(content.mime_header_checks, Use::header, out.mime);
+    read(content.nested_header_checks, Use::header, out.nested);
+    read(content.body_checks, Use::body, out.body);
+    out.body_size = content.body_checks_size;
+    return out;
+}
+
+ContentCheckPass::ContentCheckPass(const ContentRules& rules, milter::Message& message)
+    : rules_(rules), message_(message), checks_(rules, ContentChecks::OwnHeader::skipped) {}
+
+void ContentCheckPass::begin(Done done) {
+    done_ = std::move(done);
+    message_.load([this, alive = std::weak_ptr(alive_)](const spool::Result<>& loaded) {
+        if (alive.expired()) return;
+        if (!loaded) return std::exchange(done_, nullptr)(std::unexpected(loaded.error()));
+        if (!rules_.header.empty()) result_ = check_header(rules_.header, message_);
+        if (result_.is_final() || !rules_.beyond_header()) return std::exchange(done_, nullptr)(std::move(result_));
+        std::string as_it_is;
+        checks_.feed(message_.stored_header(), as_it_is);
+        read_on();
+    });
+}
+
+// A message in memory answers each request within it: a loop then, not a recursion.
+void ContentCheckPass::read_on() {
+    again_ = true;
+    if (std::exchange(reading_, true)) return;
+    const std::weak_ptr alive(alive_);
+    while (std::exchange(again_, false)) {
+        message_.read_body(offset_, piece_of_body, [this, alive](spool::Result<std::string> piece) {
+            if (!alive.expired()) take_piece(std::move(piece));
+        });
+        if (alive.expired()) return;
+    }
+    reading_ = false;
+}
+
+void ContentCheckPass::take_piece(spool::Result<std::string> piece) {
+    if (!piece) return std::exchange(done_, nullptr)(std::unexpected(piece.error()));
+    offset_ += piece->size();
+    if (piece->empty()) return finish();
+    checks_.feed(*piece, body_);
+    if (body_.size() > largest_changed_body) too_large_ = true;
+    if (too_large_) body_ = {};
+    if (checks_.is_over()) return finish();
+    read_on();
+}
+
+void ContentCheckPass::finish() {
+    if (!checks_.is_over()) checks_.finish(body_);
+    for (auto& finding : checks_.take_findings()) take_finding(std::move(finding), message_, result_);
+    for (auto& warning : checks_.take_warnings()) result_.warnings.push_back(std::move(warning));
+    if (checks_.has_changed() && !result_.is_final()) {
+        if (too_large_)
+            result_.warnings.emplace_back("the body is too large for rules to change it: it stays as it is");
+        else
+            message_.replace_body(body_);
+    }
+    std::exchange(done_, nullptr)(std::move(result_));
+}
+
+} // namespace common

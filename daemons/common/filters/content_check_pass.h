@@ -1,0 +1,46 @@
+// The content's rules on one incoming message before its commit: those for its header, then, reading its body piece by
+// piece, the others. A body that rules change is replaced as a whole, up to a size. For smtpd and pickup.
+#pragma once
+#include "daemons/common/config/sections/server/filters.h"
+#include "daemons/common/filters/content_checks.h"
+#include "daemons/common/filters/header_check_result.h"
+#include "daemons/common/filters/milter/message.h"
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace common {
+
+// As the configuration's check has read them.
+ContentRules content_rules_of(const config::Content& content);
+
+class ContentCheckPass {
+public:
+    static constexpr std::size_t largest_changed_body = 64 * 1024 * 1024;
+
+    // All of them outlive it.
+    ContentCheckPass(const ContentRules& rules, milter::Message& message);
+    ContentCheckPass(const ContentCheckPass&) = delete;
+    ContentCheckPass& operator=(const ContentCheckPass&) = delete;
+
+    // `done`: once, at once or later, unless this is destroyed before. The error: the message cannot be read.
+    using Done = std::function<void(spool::Result<HeaderCheckResult>)>;
+    void begin(Done done);
+
+private:
+    void read_on();
+    void take_piece(spool::Result<std::string> piece);
+    void finish();
+
+    const ContentRules& rules_;
+    milter::Message& message_;
+    ContentChecks checks_;
+    HeaderCheckResult result_;
+    Done done_;
+    std::uint64_t offset_ = 0; // of the body
+    std::string body_;         // as the rules change it
+    bool too_large_ = false, reading_ = false, again_ = false;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(); // expired: destroyed from within `done`
+};
+
+} // namespace common

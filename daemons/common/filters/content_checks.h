@@ -1,0 +1,102 @@
+// The rules for a message's header, the headers of its parts and of messages inside it, and its body, applied while the
+// content streams past: what they find, and the content as they change it. Pure; memory, work, findings and what is
+// added are bounded. Must not know what becomes of the findings.
+#pragma once
+#include "daemons/common/config/sections/delivery/smtp_client.h"
+#include "daemons/common/lookup/format/header_checks.h"
+#include "libsmtp/mime/mime_walk.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace common {
+
+struct ContentRules {
+    HeaderChecks header, mime, nested, body;
+    std::uint64_t body_size = 50 * 1024; // of each part, examined by `body`
+    bool beyond_header() const { return !mime.empty() || !nested.empty() || !body.empty(); }
+    bool empty() const { return header.empty() && !beyond_header(); }
+};
+
+// As the configuration's check has read them; without a bound on the body.
+ContentRules outgoing_rules_of(const config::SmtpClient& settings);
+
+// "reject", "warning" …, for the log; "" for those that are not logged.
+std::string_view verb_of(HeaderChecks::Action action);
+
+// A rule that has matched.
+struct ContentFinding {
+    HeaderChecks::Action action = HeaderChecks::Action::dunno;
+    std::string subject; // "header Subject: you have won", "body you have won": for the log
+    std::string text;    // follows the action
+    bool operator==(const ContentFinding&) const = default;
+};
+// "header Subject: you have won", of one whole field.
+std::string shown_field(std::string_view field);
+
+class ContentChecks final : smtp::MimeWalk::Visitor {
+public:
+    static constexpr std::size_t most_findings = 100;
+    static constexpr std::size_t longest_field = 256 * 1024; // longer ones are not examined
+    static constexpr std::uint64_t most_added = 16'777'216;  // bytes; from there on nothing is changed
+
+    // Are the rules for the message's own header applied?
+    enum class OwnHeader : bool { skipped, checked };
+    // `rules` must outlive it.
+    ContentChecks(const ContentRules& rules, OwnHeader own_header);
+
+    // The next bytes, from the start of the header; appends to `out` what they become.
+    void feed(std::string_view bytes, std::string& out);
+    void finish(std::string& out);
+
+    bool has_changed() const { return changed_; }
+    // A rule rejects or discards the message: nothing is examined behind it.
+    bool is_over() const { return over_; }
+    std::vector<ContentFinding> take_findings() { return std::exchange(findings_, {}); }
+    std::vector<std::string> take_warnings();
+
+private:
+    enum class Place : std::uint8_t { own_header, part_header, nested_header };
+    using Finding = HeaderChecks::Finding;
+
+    void entity_begins() override;
+    void header(const smtp::LinePiece& piece, smtp::MimeWalk::Field field) override;
+    void header_ends(const smtp::MimeEntity& entity, bool blank_line) override;
+    void body(const smtp::LinePiece& piece) override;
+    void body_ends(bool at_delimiter) override;
+    void between(const smtp::LinePiece& piece, bool delimiter) override;
+
+    HeaderChecks::Run* run_of_place();
+    void flush_field();
+    void line_of_body(const smtp::LinePiece& piece);
+    void put(const smtp::LinePiece& piece) { out_->append(piece.text).append(piece.ends_line ? end_of_line_ : ""); }
+    // What the original becomes.
+    void apply(Finding&& found, std::string subject, std::string_view original, bool is_field);
+    bool may_add(std::size_t bytes);
+    void warn_once(bool& warned, std::string_view text);
+
+    std::uint64_t body_size_;
+    OwnHeader own_header_;
+    HeaderChecks::Run header_run_, mime_run_, nested_run_, body_run_;
+    bool any_header_, any_mime_, any_nested_, any_body_;
+
+    std::string* out_ = nullptr;
+    std::string line_; // fed so far, without its end
+    std::string_view end_of_line_;
+    Place place_ = Place::own_header;
+    bool begun_ = false, message_follows_ = false;
+    std::string field_; // of the header, so far
+    bool field_too_long_ = false;
+    std::uint64_t segment_ = 0; // bytes of this part's body
+    std::uint64_t added_ = 0;
+    bool changed_ = false, over_ = false;
+    bool warned_field_ = false, warned_findings_ = false, warned_added_ = false;
+    std::vector<ContentFinding> findings_;
+    std::size_t found_ = 0;
+    std::vector<std::string> warnings_;
+    smtp::MimeWalk walk_; // last: it calls from its constructor
+};
+
+} // namespace common

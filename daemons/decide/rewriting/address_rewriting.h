@@ -1,0 +1,35 @@
+// One address, rewritten by tables: the forms in which it is looked up, and the address that the first answer stands
+// for. For canonical.sender and generic.tables. Pure; tables are looked up through functions, and an answer that is
+// pending is requested.
+#pragma once
+#include "daemons/decide/rewriting/lookups.h"
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace decide {
+
+struct RewritingSettings {
+    std::string origin;   // completes bare names in results
+    char delimiter = '+'; // 0: none
+    // Of a domain in lower case: are its users those of this system? Then bare names are looked up, too.
+    std::function<bool(std::string_view domain)> is_local;
+    // What happens to an extension that was left out for the lookup.
+    enum class Extension : bool { dropped, added_to_result } extension = Extension::added_to_result;
+};
+
+struct RewrittenAddress {
+    enum class Status : std::uint8_t { unchanged, rewritten, pending, failed };
+    Status status = Status::unchanged;
+    std::string address; // rewritten
+    std::string why;     // failed: which table, and what is wrong with it
+};
+
+// `address` is not empty. `whose`: before it in an error, "the sender " or "".
+RewrittenAddress rewritten_address(std::string_view address, std::string_view whose,
+                                   const std::vector<std::string>& tables, const RewritingSettings& settings,
+                                   Lookups& lookups);
+
+} // namespace decide

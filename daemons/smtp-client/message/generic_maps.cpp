@@ -1,0 +1,51 @@
+#include "daemons/smtp-client/message/generic_maps.h"
+#include <algorithm>
+#include <utility>
+
+namespace smtp_client {
+
+namespace {
+
+decide::TableAnswer answer_of_map(tables::Answer&& answer) {
+    using Status = decide::TableAnswer::Status;
+    switch (answer.status) {
+    case tables::Answer::Status::none: return {};
+    case tables::Answer::Status::found: return {Status::found, std::move(answer.value), ""};
+    case tables::Answer::Status::unavailable: return {Status::unreadable, "", std::move(answer.why)};
+    case tables::Answer::Status::not_yet: break;
+    }
+    return {Status::not_yet, "", ""};
+}
+
+} // namespace
+
+GenericMaps::GenericMaps(common::Loop& loop, common::Log& log)
+    : tables_(loop, log, [this](const std::string& table, const std::string& key) {
+          const decide::LookupRequest request{decide::LookupRequest::Kind::table, table, key};
+          for (const auto& answered : waiters_) answered(request);
+      }) {
+    lookups_.table = [this](const std::string& table, const std::string& key) {
+        return answer_of_map(tables_.find(table, key));
+    };
+}
+
+void GenericMaps::configure(Settings settings) {
+    any_ = !settings.tables.empty() || std::ranges::any_of(settings.routes, [](const decide::RouteRule& rule) {
+        return rule.generic_tables && !rule.generic_tables->empty();
+    });
+    general_ = std::move(settings.tables);
+    routes_ = decide::RouteTable(std::move(settings.routes));
+    rewriting_ = std::move(settings.rewriting);
+    tables_.configure(settings.sections);
+}
+
+const std::vector<std::string>& GenericMaps::tables_for(std::string_view domain) const {
+    const auto* rule = routes_.find(domain);
+    return rule && rule->generic_tables ? *rule->generic_tables : general_;
+}
+
+GenericMaps::Waiter::Waiter(GenericMaps& maps, Answered answered) : maps_(maps) {
+    place_ = maps_.waiters_.insert(maps_.waiters_.end(), std::move(answered));
+}
+
+} // namespace smtp_client
