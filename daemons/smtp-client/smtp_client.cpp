@@ -84,6 +84,7 @@ void SmtpClient::configure_generic(const config::Config& config) {
     settings.tables = config.addresses.generic.tables;
     settings.routes = config.routes;
     settings.sections = config.tables;
+    settings.maps_socket = tables::maps_socket(config.spool.directory);
     const auto& delimiter = config.local.recipient_delimiter;
     using Extension = decide::RewritingSettings::Extension;
     settings.rewriting = {

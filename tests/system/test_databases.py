@@ -215,3 +215,19 @@ def test_metrics_count_by_table(mta, table):
                 f'postrider_table_lookups_total{{table="{table}",result="missing"}} 1' in text and
                 f'postrider_table_lookup_seconds_total{{table="{table}"}}' in text)
     wait_until(counted, 15, "the counts")
+
+
+def test_addresses_for_others_from_a_database(mta, remote, kind, server):
+    """While it is away, mail waits: no original address leaves in the meantime."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["generic"] = {"tables": [write_table(mta, kind, server)]}
+    mta.start()
+    mta.submit("user@remote.example", sender="o'hara@lists.example")
+    sink.wait_for(1)
+    server.freeze()
+    queue_id = mta.submit("user@remote.example", sender="info@lists.example")
+    mta.wait_log(rf"{queue_id}: to=<user@remote.example>.*status=deferred", 30)
+    server.thaw()
+    wait_until(lambda: mta.command("message", "retry", queue_id, check=False).returncode == 0 and len(sink.messages) == 2, 30, "the second message")
+    assert [m.sender for m in sink.messages] == ["other@test.example", "someone@test.example"]

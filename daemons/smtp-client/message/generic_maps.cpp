@@ -36,7 +36,7 @@ void GenericMaps::configure(Settings settings) {
     general_ = std::move(settings.tables);
     routes_ = decide::RouteTable(std::move(settings.routes));
     rewriting_ = std::move(settings.rewriting);
-    tables_.configure(settings.sections);
+    tables_.configure(settings.sections, std::move(settings.maps_socket));
 }
 
 const std::vector<std::string>& GenericMaps::tables_for(std::string_view domain) const {

@@ -19,6 +19,7 @@ public:
         std::vector<std::string> tables; // of mail whose route has none of its own
         std::vector<decide::RouteRule> routes;
         std::vector<config::LookupTable> sections;
+        std::string maps_socket; // of the process that queries databases
         decide::RewritingSettings rewriting;
     };
     GenericMaps(common::Loop& loop, common::Log& log);
