@@ -29,6 +29,9 @@ void prepare_libraries() {
 #ifdef POSTRIDER_MYSQL
     MysqlDatabase::prepare();
 #endif
+#ifdef POSTRIDER_LDAP
+    LdapDatabase::prepare();
+#endif
 }
 
 } // namespace maps

@@ -1,6 +1,9 @@
 #include "daemons/maps/ldap_database.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace maps {
 
@@ -41,6 +44,28 @@ bool is_connection_error(int code) {
            code == LDAP_LOCAL_ERROR || code == LDAP_ENCODING_ERROR || code == LDAP_DECODING_ERROR;
 }
 
+constexpr std::size_t most_names = 20'000; // entries that one lookup follows
+
+// The authorities that this system trusts; "" unknown.
+std::string system_authorities() {
+    for (const char* path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"})
+        if (::access(path, R_OK) == 0) return path;
+    return {};
+}
+
+// "mail;lang-en" is one of "mail".
+bool is_attribute(std::string_view found, std::string_view wanted) {
+    return found.size() >= wanted.size() && smtp::same_ignoring_case(found.substr(0, wanted.size()), wanted) &&
+           (found.size() == wanted.size() || found[wanted.size()] == ';');
+}
+
+bool is_directory_url(std::string_view name) {
+    const auto scheme = name.substr(0, name.find("://"));
+    return scheme.size() < name.size() &&
+           (smtp::same_ignoring_case(scheme, "ldap") || smtp::same_ignoring_case(scheme, "ldaps") ||
+            smtp::same_ignoring_case(scheme, "ldapi"));
+}
+
 int library_scope(tables::LdapScope scope) {
     return scope == tables::LdapScope::base  ? LDAP_SCOPE_BASE
            : scope == tables::LdapScope::one ? LDAP_SCOPE_ONELEVEL
@@ -48,6 +73,13 @@ int library_scope(tables::LdapScope scope) {
 }
 
 } // namespace
+
+// Its own files, among them those of the directory it runs in, and its environment would change what tables mean.
+void LdapDatabase::prepare() {
+    ::setenv("LDAPNOINIT", "1", 1);
+    int debug = 0;
+    ldap_get_option(nullptr, LDAP_OPT_DEBUG_LEVEL, &debug); // initialises the library
+}
 
 LdapDatabase::~LdapDatabase() {
     if (connection_) ldap_unbind_ext_s(connection_, nullptr, nullptr);
@@ -82,7 +114,8 @@ std::expected<void, std::string> LdapDatabase::connect(const tables::DatabaseSer
     ldap_set_option(connection_, LDAP_OPT_RESTART, LDAP_OPT_OFF);
     ldap_set_option(connection_, LDAP_OPT_DEREF, &ldap.dereference);
     const int verify = tls.verify ? LDAP_OPT_X_TLS_DEMAND : LDAP_OPT_X_TLS_NEVER, client = 0;
-    set_text(LDAP_OPT_X_TLS_CACERTFILE, tls.ca_file);
+    const bool has_authorities = !tls.ca_file.empty() || !tls.ca_directory.empty();
+    set_text(LDAP_OPT_X_TLS_CACERTFILE, has_authorities || !tls.verify ? tls.ca_file : system_authorities());
     set_text(LDAP_OPT_X_TLS_CACERTDIR, tls.ca_directory);
     set_text(LDAP_OPT_X_TLS_CERTFILE, tls.certificate);
     set_text(LDAP_OPT_X_TLS_KEYFILE, tls.key);
@@ -129,43 +162,70 @@ Outcome LdapDatabase::search_failed(int code) {
     return unavailable(fmt::format("the search failed: {}", error_text(code)), !passing, false);
 }
 
-bool LdapDatabase::take_entry(LDAPMessage* entry, tables::ResultValues& values, std::vector<std::string>& names) {
-    const auto each_value = [&](const std::string& attribute, auto take) {
-        berval** all = ldap_get_values_len(connection_, entry, attribute.c_str());
+// False: no more is to be read.
+bool LdapDatabase::take_entry(LDAPMessage* entry, tables::ResultValues& values, Names& names, std::size_t depth) {
+    std::vector<std::string> there;
+    BerElement* position = nullptr;
+    for (char* name = ldap_first_attribute(connection_, entry, &position); name;
+         name = ldap_next_attribute(connection_, entry, position)) {
+        there.emplace_back(name);
+        ldap_memfree(name);
+    }
+    if (position) ber_free(position, 0);
+    const auto each_value = [&](const std::string& wanted, auto take) {
         bool goes_on = true;
-        for (auto** one = all; one && *one && goes_on; ++one)
-            goes_on = take(std::string_view((*one)->bv_val, (*one)->bv_len));
-        if (all) ldap_value_free_len(all);
+        for (const auto& attribute : there) {
+            if (!goes_on || !is_attribute(attribute, wanted)) continue;
+            berval** all = ldap_get_values_len(connection_, entry, attribute.c_str());
+            for (auto** one = all; one && *one && goes_on; ++one)
+                goes_on = take(std::string_view((*one)->bv_val, (*one)->bv_len));
+            if (all) ldap_value_free_len(all);
+        }
         return goes_on;
     };
     for (const auto& attribute : table_.ldap.attributes)
         if (!each_value(attribute, [&](std::string_view value) { return values.add(value); })) return false;
     for (const auto& attribute : table_.ldap.dn_attributes)
-        if (!each_value(attribute, [&](std::string_view name) {
-                if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
-                return names.size() <= table_.ldap.recursion_limit;
-            }))
-            return false;
+        if (!each_value(attribute, [&](std::string_view name) { return names.add(name, depth + 1); })) return false;
     return true;
 }
 
-std::optional<Outcome> LdapDatabase::search(const Search& what, tables::ResultValues& values,
-                                            std::vector<std::string>& names, Deadline deadline) {
+bool LdapDatabase::Names::add(std::string_view name, std::size_t depth) {
+    if (!seen.emplace(name).second) return true;
+    if (depth > deepest)
+        problem = fmt::format("groups are nested deeper than recursion_limit permits ({})", deepest);
+    else if (seen.size() > most_names)
+        problem = fmt::format("the group has more than {} members", most_names);
+    else if (is_directory_url(name))
+        problem =
+            fmt::format("a group has the address {}: only names of entries are followed", smtp::printable(name, 200));
+    else
+        to_do.emplace_back(name, depth);
+    return problem.empty();
+}
+
+std::optional<Outcome> LdapDatabase::search(const Search& what, tables::ResultValues& values, Names& names,
+                                            Deadline deadline) {
     attributes_.clear();
     for (const auto* list : {&table_.ldap.attributes, &table_.ldap.dn_attributes})
         for (const auto& each : *list) attributes_.push_back(const_cast<char*>(each.c_str()));
     attributes_.push_back(nullptr);
     int number = 0;
     auto time = time_until(deadline);
+    const auto failed = [&](int code) {
+        auto outcome = search_failed(code);
+        if (what.of_key && !outcome.lost) outcome.whole_table = false; // this name, or this base, is at fault
+        return outcome;
+    };
     if (const int code =
             ldap_search_ext(connection_, what.base.c_str(), what.scope, what.filter.c_str(), attributes_.data(), 0,
                             nullptr, nullptr, &time, static_cast<int>(table_.ldap.size_limit), &number);
         code != LDAP_SUCCESS)
-        return search_failed(code);
+        return failed(code);
     for (;;) {
         time = time_until(deadline);
         LDAPMessage* raw = nullptr;
-        const int kind = ldap_result(connection_, number, LDAP_MSG_ONE, &time, &raw);
+        const int kind = Clock::now() < deadline ? ldap_result(connection_, number, LDAP_MSG_ONE, &time, &raw) : 0;
         const Message message(raw);
         if (kind == 0) {
             ldap_abandon_ext(connection_, number, nullptr, nullptr);
@@ -176,21 +236,16 @@ std::optional<Outcome> LdapDatabase::search(const Search& what, tables::ResultVa
             ldap_get_option(connection_, LDAP_OPT_RESULT_CODE, &code);
             return search_failed(code == LDAP_SUCCESS ? LDAP_SERVER_DOWN : code);
         }
-        if (kind == LDAP_RES_SEARCH_ENTRY && !take_entry(message.get(), values, names)) {
+        if (kind == LDAP_RES_SEARCH_ENTRY && !take_entry(message.get(), values, names, what.depth)) {
             ldap_abandon_ext(connection_, number, nullptr, nullptr);
-            if (names.size() > table_.ldap.recursion_limit)
-                return unavailable(
-                    fmt::format("more entries than recursion_limit permits ({})", table_.ldap.recursion_limit), false,
-                    true);
+            if (!names.problem.empty()) return unavailable(names.problem, false, true);
             return Outcome{values.answer(), false, true};
         }
         if (kind != LDAP_RES_SEARCH_RESULT) continue; // an entry, or a referral that is not followed
         if (ldap_parse_result(connection_, message.get(), &code, nullptr, nullptr, nullptr, nullptr, 0) != LDAP_SUCCESS)
             return search_failed(LDAP_DECODING_ERROR);
         if (code == LDAP_SUCCESS || (code == LDAP_NO_SUCH_OBJECT && what.of_key)) return std::nullopt;
-        auto failed = search_failed(code);
-        if (what.of_key && !failed.lost) failed.whole_table = false; // this name, or this base, is at fault
-        return failed;
+        return failed(code);
     }
 }
 
@@ -199,13 +254,15 @@ Outcome LdapDatabase::look_up(const std::string& key, Deadline deadline) {
                filter = table_.ldap.filter.expand(key, key, in_filter);
     if (!base || !filter) return {};
     tables::ResultValues values(table_.result_format, key, table_.expansion_limit);
-    std::vector<std::string> names;
-    if (auto ended = search({*base, *filter, library_scope(table_.ldap.scope), table_.ldap.base.has_placeholders()},
+    Names names;
+    names.deepest = table_.ldap.recursion_limit;
+    if (auto ended = search({*base, *filter, library_scope(table_.ldap.scope), table_.ldap.base.has_placeholders(), 0},
                             values, names, deadline))
         return *std::move(ended);
-    for (std::size_t next = 0; next < names.size(); ++next) { // groups: each entry once
-        const auto name = names[next];
-        if (auto ended = search({name, "(objectclass=*)", LDAP_SCOPE_BASE, true}, values, names, deadline))
+    while (!names.to_do.empty()) { // groups: each entry once
+        const auto [name, depth] = std::move(names.to_do.front());
+        names.to_do.pop_front();
+        if (auto ended = search({name, "(objectclass=*)", LDAP_SCOPE_BASE, true, depth}, values, names, deadline))
             return *std::move(ended);
     }
     return {values.answer()};

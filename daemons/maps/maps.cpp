@@ -32,14 +32,17 @@ void Maps::reconfigure(common::DaemonConfig daemon_config) {
     std::erase_if(tables_, [&](auto& each) {
         if (std::ranges::find(files, each.first, &proto::secrets::TableFile::table) != files.end()) return false;
         if (each.second.pool) each.second.pool->give_up("the configuration no longer names this table");
-        context_.loop.defer([this, name = each.first] { problems_.set(name, ""); });
+        context_.loop.defer([this, name = each.first] {
+            problems_.set(name, "");
+            problems_.set(name + " outage", "");
+        });
         return true;
     });
     for (const auto& file : files) take(file);
     if (!server_)
         if (auto socket = daemon_config.take("maps"))
             server_ = std::make_unique<RequestServer>(
-                context_.loop, std::move(socket),
+                context_.loop, context_.log, std::move(socket),
                 [this](const std::string& table, const std::string& key, RequestServer::Reply reply) {
                     return ask(table, key, std::move(reply));
                 });
@@ -85,11 +88,27 @@ std::function<void()> Maps::ask(const std::string& name, const std::string& key,
             [reply = std::move(reply), why = std::move(why)] { reply(tables::Answer::unavailable(why), true); });
         return {};
     }
-    const auto number = found->second.pool->look_up(key, std::move(reply));
+    const auto number = found->second.pool->look_up(
+        key, [this, name, reply = std::move(reply)](const tables::Answer& answer, bool whole_table) {
+            report_outage(name);
+            reply(answer, whole_table);
+        });
     return [this, name, number] {
         if (const auto table = tables_.find(name); table != tables_.end() && table->second.pool)
             table->second.pool->forget(number);
     };
+}
+
+// Of a table that is limited to some domains; of others the daemons report it.
+void Maps::report_outage(const std::string& name) {
+    const auto found = tables_.find(name);
+    if (found == tables_.end() || !found->second.pool || !found->second.pool->has_domains()) return;
+    auto& table = found->second;
+    if (table.outage == table.pool->outage()) return;
+    table.outage = table.pool->outage();
+    if (!table.outage.empty())
+        context_.log.warning("table {}: {}; mail that depends on it waits until it answers", name, table.outage);
+    problems_.set(name + " outage", table.outage.empty() ? "" : fmt::format("table {}: {}", name, table.outage));
 }
 
 void Maps::stop(smtp::Duration, std::function<void()> done) {

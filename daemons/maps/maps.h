@@ -26,9 +26,11 @@ private:
     struct Table {
         std::string text;                // of its file
         std::string problem;             // why it cannot be queried; "" it can
+        std::string outage;              // as it was reported
         std::unique_ptr<TablePool> pool; // null: the file has never been in order
     };
     void take(const proto::secrets::TableFile& file);
+    void report_outage(const std::string& name);
     std::function<void()> ask(const std::string& table, const std::string& key, RequestServer::Reply reply);
 
     common::DaemonContext& context_;

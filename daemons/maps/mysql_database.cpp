@@ -10,6 +10,9 @@ namespace {
 
 constexpr unsigned first_client_error = 2000, last_client_error = 2999; // the library's own: the connection has failed
 constexpr unsigned most_columns = 100;
+// Methods that do not show the password to a server that only claims to be ours.
+constexpr const char* safe_methods =
+    "mysql_native_password,caching_sha2_password,sha256_password,client_ed25519,parsec";
 
 const char* or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
@@ -47,6 +50,8 @@ std::expected<void, std::string> MysqlDatabase::connect(const tables::DatabaseSe
         mysql_options(connection_, MYSQL_OPT_SSL_ENFORCE, &enforce);
     }
     mysql_options(connection_, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+    if (server.socket.empty() && !table_.tls.verify)
+        mysql_options(connection_, MARIADB_OPT_RESTRICTED_AUTH, safe_methods);
     // The library reads no option files, unless told to.
     const char* host = server.socket.empty() ? server.name.c_str() : "localhost";
     std::string password(table_.password.reveal());

@@ -103,7 +103,8 @@ Outcome PgsqlDatabase::failed(const PGresult* result) {
     const std::string_view code = state ? state : "";
     const bool lost =
         PQstatus(connection_) != CONNECTION_OK || code.empty() || code.starts_with("08") || code.starts_with("57P");
-    const auto why = text ? smtp::printable(text, 300) : error();
+    auto why = text ? smtp::printable(text, 300) : error();
+    if (code == "42P18") why += " (add it to the query: '%s'::text)";
     if (is_passing(code)) return unavailable(why, false, lost);
     return unavailable(lost ? why : fmt::format("the query failed: {}", why), true, lost);
 }
@@ -121,6 +122,7 @@ Outcome PgsqlDatabase::look_up(const std::string& key, Deadline deadline) {
     if (!flush(deadline)) return unavailable(error().empty() ? std::string(timed_out) : error(), true, true);
     tables::ResultValues found(table_.result_format, key, table_.expansion_limit);
     std::optional<Outcome> out;
+    bool any = false; // result set
     for (;;) {
         const auto result = next_result(deadline);
         if (!result) return unavailable(result.error(), !overdue_, true);
@@ -130,6 +132,8 @@ Outcome PgsqlDatabase::look_up(const std::string& key, Deadline deadline) {
             if (!out) out = failed(result->get());
             continue;
         }
+        any = any || status != PGRES_COMMAND_OK;
+        if (Clock::now() >= deadline) return unavailable("the result is not complete in time", false, true);
         for (int row = 0; row < PQntuples(result->get()); ++row)
             for (int column = 0; column < PQnfields(result->get()); ++column) {
                 if (PQgetisnull(result->get(), row, column)) continue;
@@ -138,7 +142,10 @@ Outcome PgsqlDatabase::look_up(const std::string& key, Deadline deadline) {
                 if (!found.add(value)) return {found.answer(), false, true}; // the rest is not read
             }
     }
-    return out ? *std::move(out) : Outcome{found.answer()};
+    if (out) return *std::move(out);
+    if (!any && table_.requires_result_set)
+        return unavailable("the query returns no result set (require_result_set = no permits this)", true, false);
+    return {found.answer()};
 }
 
 } // namespace maps

@@ -20,11 +20,12 @@ struct RequestServer::Client {
     std::unique_ptr<common::ClientStream> stream;
     std::string buffer;
     bool asking = false;
+    smtp::Monotonic since{};      // its last question or answer
     std::function<void()> cancel; // of what is being asked
 };
 
-RequestServer::RequestServer(common::Loop& loop, common::Fd listening, Ask ask)
-    : loop_(loop), ask_(std::move(ask)),
+RequestServer::RequestServer(common::Loop& loop, common::Log& log, common::Fd listening, Ask ask)
+    : loop_(loop), log_(log), ask_(std::move(ask)), sweep_(loop, [this] { close_idle(); }),
       acceptor_(loop, std::move(listening), [this](common::Fd socket) { admit(std::move(socket)); }) {}
 
 RequestServer::~RequestServer() {
@@ -33,9 +34,17 @@ RequestServer::~RequestServer() {
 }
 
 void RequestServer::admit(common::Fd socket) {
-    if (clients_.size() >= most_connections || !may_ask(socket.number())) return;
+    if (!may_ask(socket.number())) return;
+    if (clients_.size() >= most_connections) {
+        if (!std::exchange(full_, true))
+            log_.warning("{} connections of clients are open: further ones are closed", most_connections);
+        return;
+    }
+    full_ = false;
+    if (!sweep_.armed()) sweep_.start(idle_limit);
     const auto number = ++last_;
     auto& client = *(clients_[number] = std::make_unique<Client>());
+    client.since = common::Loop::now().monotonic;
     client.stream = std::make_unique<common::ClientStream>(
         loop_, std::move(socket), "a client",
         common::ClientStream::Callbacks{[this, number](std::string_view bytes) { on_data(number, bytes); },
@@ -54,6 +63,7 @@ void RequestServer::on_data(std::uint64_t number, std::string_view bytes) {
     if ((*request)->bytes != client.buffer.size()) return end(number);
     client.buffer.clear();
     client.asking = true;
+    client.since = common::Loop::now().monotonic;
     client.cancel = ask_((*request)->table, (*request)->key,
                          [this, number, alive = std::weak_ptr(alive_)](const tables::Answer& found_answer, bool whole) {
                              if (alive.lock()) answer(number, found_answer, whole);
@@ -64,7 +74,17 @@ void RequestServer::answer(std::uint64_t number, const tables::Answer& answer, b
     const auto found = clients_.find(number);
     if (found == clients_.end()) return;
     found->second->asking = false;
+    found->second->since = common::Loop::now().monotonic;
     found->second->stream->send(tables::maps_protocol::reply(answer, whole_table));
+}
+
+void RequestServer::close_idle() {
+    const auto now = common::Loop::now().monotonic;
+    std::vector<std::uint64_t> idle;
+    for (const auto& [number, client] : clients_)
+        if (!client->asking && now - client->since >= idle_limit) idle.push_back(number);
+    for (const auto number : idle) end(number);
+    if (!clients_.empty()) sweep_.start(idle_limit);
 }
 
 void RequestServer::end(std::uint64_t number) {

@@ -14,6 +14,8 @@ namespace maps {
 
 // Its threads may outlive the pool: they hold it.
 struct TablePool::Shared {
+    // To connect within less proves nothing of a server.
+    static constexpr std::chrono::milliseconds fair_share{500};
     enum class Stage : std::uint8_t { connecting, asking };
 
     struct Job {
@@ -120,9 +122,12 @@ std::expected<void, std::string> TablePool::Shared::connect(const Job& job, Conn
     for (std::size_t n = 0; n < order.size() && Clock::now() < job.deadline; ++n) {
         const auto server = order[n];
         const auto share = (job.deadline - Clock::now()) / static_cast<int>(order.size() - n); // time for the others
+        const bool fair = share >= fair_share;
         enter(job, Stage::connecting, server);
         auto database = make_database(table);
         if (const auto connected = database->connect(table.servers[server], Clock::now() + share); !connected) {
+            if (!fair && n + 1 == order.size() && Clock::now() >= job.deadline) // the lookup came too late
+                return std::unexpected(fmt::format("{}: {}", table.servers[server].text(), connected.error()));
             server_failed(server, connected.error());
             continue;
         }
@@ -199,7 +204,9 @@ std::uint64_t TablePool::look_up(const std::string& key, Done done) {
         auto why = queue_.stuck() ? fmt::format("all {} connections wait for the database", shared_->table.connections)
                                   : std::string("too many lookups are waiting");
         metrics_.count_table(name_, common::Metrics::TableResult::failed, {});
-        loop_.defer([done = std::move(done), why = std::move(why)] { done(tables::Answer::unavailable(why), true); });
+        loop_.defer([done = std::move(done), why = std::move(why), whole = !has_domains()] {
+            done(tables::Answer::unavailable(why), whole);
+        });
         return 0;
     }
     waiting_[*number] = {key, std::move(done)};
@@ -211,6 +218,8 @@ void TablePool::forget(std::uint64_t number) {
     waiting_.erase(number);
     queue_.forget(number);
 }
+
+bool TablePool::has_domains() const { return !shared_->table.domains.empty(); }
 
 std::size_t TablePool::connections() const {
     const std::lock_guard lock(shared_->mutex);
@@ -228,7 +237,7 @@ void TablePool::assign() {
                 if (threads_ == 0) { // no one would ever take it
                     if (const auto failed = queue_.finished(lookup->number))
                         loop_.defer([this, alive = std::weak_ptr(shared_), failed = *failed] {
-                            if (alive.lock())
+                            if (const auto shared = alive.lock(); shared && shared->wake) // the pool is there
                                 finish(failed, tables::Answer::unavailable("no thread can be started"), true);
                         });
                     continue;
@@ -293,7 +302,11 @@ void TablePool::finish(const LookupQueue::Lookup& lookup, const tables::Answer& 
     if (found == waiting_.end()) return;
     const auto done = std::move(found->second.done);
     waiting_.erase(found);
-    done(answer, whole_table);
+    if (answer.status != Status::unavailable)
+        outage_.clear();
+    else if (whole_table)
+        outage_ = answer.why;
+    done(answer, whole_table && !has_domains());
 }
 
 } // namespace maps

@@ -15,7 +15,8 @@ namespace maps {
 
 class TablePool {
 public:
-    // Called once, from the loop, never from within look_up().
+    // Called once, from the loop, never from within look_up(). `whole_table`: no key can be looked up; never of a table
+    // that is limited to some domains, as keys of others are not concerned.
     using Done = std::function<void(const tables::Answer& answer, bool whole_table)>;
 
     // `name`: "mysql:/etc/postrider/users.cf". `former`: the pool that this one replaces, whose lookups are repeated
@@ -33,6 +34,8 @@ public:
     void forget(std::uint64_t number); // its `done` will not be called
 
     std::size_t connections() const;
+    bool has_domains() const;                             // is the table limited to some?
+    const std::string& outage() const { return outage_; } // why nothing can be looked up; "" it can
     const std::string& name() const { return name_; }
 
 private:
@@ -55,6 +58,7 @@ private:
     LookupQueue queue_;
     std::map<std::uint64_t, Waiting> waiting_;
     std::size_t threads_ = 0;
+    std::string outage_;
     common::Timer deadline_;
 };
 

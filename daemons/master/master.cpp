@@ -86,7 +86,7 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     const auto sockets_of_systemd = handed.size();
     runtime_directory_.adopt(std::move(handed));
     TRY(runtime_directory_.acquire(config_));
-    TRY(runtime_directory_.bind_local_sockets());
+    TRY(runtime_directory_.bind_local_sockets(config_));
     TRY(runtime_directory_.bind_listeners(config_.listeners));
     bind_metrics();
     bind_http();
@@ -396,6 +396,7 @@ Result<> Master::load_new_configuration() {
     TRY(keys_.load(*fresh, Loop::now().monotonic));
     account_tokens_.use(keys_.credentials());
     TRY(runtime_directory_.bind_listeners(fresh->listeners));
+    TRY(runtime_directory_.bind_local_sockets(*fresh));
     text_ = *std::move(text);
     text_file_ = std::move(text_file);
     config_ = *std::move(fresh);

@@ -1,6 +1,7 @@
 """Tables in databases: real servers out of their packages, mail and commands that look up keys there, and what happens
 while a server is away, slow or refuses."""
 import re
+import time
 import urllib.request
 
 import pytest
@@ -36,6 +37,23 @@ mail: all@lists.example
 member: uid=ann,dc=example
 member: uid=bob,dc=example
 member: cn=everyone,dc=example
+
+dn: cn=outer,dc=example
+objectClass: groupOfNames
+objectClass: extensibleObject
+cn: outer
+mail: outer@lists.example
+mail;lang-en: english@lists.example
+member: cn=everyone,dc=example
+member: uid=gone,dc=example
+
+dn: cn=odd,dc=example
+objectClass: extensibleObject
+objectClass: person
+cn: odd
+sn: O
+mail: odd@lists.example
+labeledURI: ldap:///dc=example??sub?(mail=*)
 """
 
 
@@ -181,6 +199,94 @@ def test_limits_and_domains(mta, table, kind, server):
     assert value(mta, table, "lists.example") is None and value(mta, table, "info@other.example") is None
     server.stop()
     assert mta.command("map", "--check", table, check=False).returncode != 0  # the key it asks for is in one of the domains
+
+
+def test_an_outage_does_not_concern_domains_that_the_table_excludes(mta, kind, server):
+    named = write_table(mta, kind, server, more="domain = lists.example\n")
+    mta.config["virtual_mailbox"] = {"domains": ["lists.example", "boxes.example"], "deliver": f"maildir:{mta.folder}/mail/{{user}}",
+                                     "recipients": [named, f"text:{mta.folder}/boxes"]}
+    (mta.folder / "boxes").write_text("someone@boxes.example x\n")
+    mta.start()
+    server.stop()
+    with mta.client(mta.relay_port) as c:
+        c.say("MAIL FROM:<a@remote.example>")
+        for n in range(5):
+            assert "450 4.3.0" in c.say(f"RCPT TO:<info{n}@lists.example>")
+            assert "250" in c.say("RCPT TO:<someone@boxes.example>")
+    mta.wait_log(rf"warning: table {re.escape(named)}: .*; mail that depends on it waits until it answers")
+    assert named in mta.command("status", check=False).stdout
+    server.begin()
+    wait_until(lambda: query(mta, named, "info@lists.example").returncode == 0, 20, "the database to answer")
+    wait_until(lambda: named not in mta.command("status", check=False).stdout, 20, "status to be in order")
+
+
+def test_without_the_package_lookups_fail_at_once(mta):
+    program = mta.programs / "maps"
+    kept = program.rename(mta.folder / "maps")
+    file = mta.folder / "aliases.cf"
+    file.write_text("query = select 1\n")
+    mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [f"mysql:{file}"]}
+    mta.start()
+    assert "install the package postrider-maps" in mta.command("check", check=False).stderr
+    began = time.monotonic()
+    done = query(mta, f"mysql:{file}", "info@lists.example")
+    assert done.returncode == 75 and "postrider-maps" in done.stderr and time.monotonic() - began < 10, done
+    with mta.client(mta.relay_port) as c:
+        c.say("MAIL FROM:<a@remote.example>")
+        assert "450 4.3.0" in c.say("RCPT TO:<info@lists.example>")
+    kept.rename(program)
+    mta.command("reload")
+    wait_until(lambda: "127.0.0.1" in query(mta, f"mysql:{file}", "info@lists.example").stderr or
+               "localhost" in query(mta, f"mysql:{file}", "info@lists.example").stderr, 20, "maps to be asked")
+
+
+@pytest.fixture
+def directory(mta, block):
+    server = Slapd(mta.address, block.port(), ENTRIES)
+    named = write_table(mta, KINDS["ldap"], server)
+    mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [named]}
+    mta.start()
+    yield server, named
+    server.remove()
+
+
+def test_groups_of_a_directory(mta, directory):
+    server, named = directory
+    assert value(mta, named, "outer@lists.example") == ["other@test.example", "someone@test.example"]  # a member that is gone is skipped
+    write_table(mta, KINDS["ldap"], server, more="recursion_limit = 1\n")
+    def refused(key, why):
+        done = query(mta, named, key)
+        return done.returncode == 75 and why in done.stderr
+    wait_until(lambda: refused("outer@lists.example", "nested deeper than recursion_limit permits (1)"), 20, "the limit")
+    assert value(mta, named, "info@lists.example") == ["someone@test.example"]
+    write_table(mta, KINDS["ldap"], server, more="special_result_attribute = labeledURI\n")
+    wait_until(lambda: refused("odd@lists.example", "only names of entries are followed"), 20, "the address")
+    write_table(mta, KINDS["ldap"], server, more="special_result_attribute = sn\n")  # is no name
+    wait_until(lambda: refused("odd@lists.example", "Invalid DN syntax"), 20, "the odd name")
+    assert value(mta, named, "nobody@lists.example") is None
+
+
+def test_attributes_with_options_are_those_attributes(mta, directory):
+    server, named = directory
+    write_table(mta, KINDS["ldap"], server, more="special_result_attribute = \nresult_attribute = mail\n")
+    wait_until(lambda: value(mta, named, "outer@lists.example") == ["english@lists.example", "outer@lists.example"], 20, "both")
+
+
+def test_a_query_without_a_result_set(mta, block):
+    server = KINDS["pgsql"].start(mta.address, block.port())
+    try:
+        named = write_table(mta, KINDS["pgsql"], server, more="query = set application_name = 'x'\n")
+        other = write_table(mta, KINDS["pgsql"], server, name="other.cf", more="query = set application_name = 'x'\nrequire_result_set = no\n")
+        typeless = write_table(mta, KINDS["pgsql"], server, name="typeless.cf", more="query = select concat('%s', 'x')\n")
+        mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [named, other, typeless]}
+        mta.start()
+        done = query(mta, named, "info@lists.example")
+        assert done.returncode == 75 and "require_result_set" in done.stderr, done
+        assert value(mta, other, "info@lists.example") is None
+        done = query(mta, typeless, "info@lists.example")
+        assert done.returncode == 75 and "'%s'::text" in done.stderr, done
+    finally:
+        server.remove()
 
 
 def test_a_base_that_is_missing_is_no_answer(mta, block):

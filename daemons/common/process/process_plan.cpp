@@ -113,7 +113,7 @@ const std::vector<LocalSocket>& local_sockets() {
         {"metrics", "private/metrics", 0600, false},
         {"pickup", "private/pickup", 0600, false},
         {"events", "private/events", 0600, false},
-        {"maps", "private/maps", 0600, false},
+        {"maps", "private/maps", 0600, false, true},
         {"submit", "submit", 0666, false},
         {"showq", "showq", 0666, false},
         {"control", "control", 0660, true},

@@ -38,7 +38,8 @@ struct LocalSocket {
     std::string_view name;
     std::string_view path; // below run/
     unsigned mode;
-    bool for_admins; // belongs to mta.admin_group
+    bool for_admins;             // belongs to mta.admin_group
+    bool only_if_served = false; // is there only while a process of the plan serves it: its clients need not wait
 };
 // Including master's own ("master").
 const std::vector<LocalSocket>& local_sockets();

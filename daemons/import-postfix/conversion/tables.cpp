@@ -1,4 +1,5 @@
 #include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/common/lookup/database/parameters.h"
 #include "daemons/common/lookup/database/table_file.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/import-postfix/conversion/import.h"
@@ -109,9 +110,15 @@ std::optional<std::string> database_table(Import& import, std::string_view name,
         return table;
     }
     for (const auto& note : read->notes) import.add_remark(name, fmt::format("{}: {}", place, note));
-    if (what->kind == tables::Kind::ldap && !("\n" + text).contains("\nversion"))
+    const auto parameters = tables::read_parameters(text);
+    if (what->kind == tables::Kind::ldap &&
+        std::ranges::find(*parameters, "version", &tables::Parameter::name) == parameters->end())
         import.add_remark(name,
                           fmt::format("{}: version 3 of the protocol is used, where Postfix's default is 2", place));
+    if (what->kind == tables::Kind::mysql)
+        import.add_remark(name, fmt::format("{}: the group [client] of MySQL's option files, which Postfix reads too, "
+                                            "is not read",
+                                            place));
     import.add_remark(name,
                       fmt::format("{}: the file is used as it is; the package postrider-maps is required", place));
     return table;

@@ -11,6 +11,7 @@
 #include "libspool/disk/real_disk.h"
 #include "libspool/format/layout.h"
 #include "libspool/store/store.h"
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
@@ -201,9 +202,21 @@ void RuntimeDirectory::release() {
     if (lock_ && ftruncate(lock_.number(), 0) == 0) lock_.reset();
 }
 
-Result<> RuntimeDirectory::bind_local_sockets() {
+Result<> RuntimeDirectory::bind_local_sockets(const config::Config& config) {
+    const auto plan = common::installed_plan(config);
+    const auto is_served = [&](std::string_view name) {
+        return std::ranges::any_of(plan, [&](const auto& process) {
+            return std::ranges::find(process.local_sockets, name) != process.local_sockets.end();
+        });
+    };
     for (const auto& socket : common::local_sockets()) {
         const auto path = run_ + '/' + std::string(socket.path);
+        if (socket.only_if_served && !is_served(socket.name)) {
+            withdraw(socket.name);
+            local_.erase(std::string(socket.name));
+            continue;
+        }
+        if (local_.contains(socket.name)) continue;
         {
             AsUser as(users_.service);
             TRY(as.well());

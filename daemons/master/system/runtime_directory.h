@@ -38,7 +38,8 @@ public:
 
     // incoming/ directories for all writers this configuration wants, and that of the journal.
     spool::Result<> make_slots(const config::Config& config);
-    spool::Result<> bind_local_sockets();
+    // Binds those that are not bound; of those that are wanted only if they are served, removes the others.
+    spool::Result<> bind_local_sockets(const config::Config& config);
     // Sockets that systemd opened, by address: used instead of binding there. Kept permanently, so that a
     // configuration may drop an address and come back to it.
     void adopt(std::map<std::string, common::Fd> sockets) { activated_ = std::move(sockets); }

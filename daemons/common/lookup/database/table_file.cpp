@@ -57,6 +57,8 @@ void read_ldap(FileParameters& file, DatabaseTable& table) {
         file.refuse("bind", "expected yes, simple or no");
     table.user = file.text("bind_dn");
     table.password = smtp::Secret(file.text("bind_pw"));
+    if (ldap.bind && !table.user.empty() && table.password.empty())
+        file.note("bind_dn", "bind_pw is missing: servers take this as anonymous, or refuse it");
     ldap.version = static_cast<int>(file.number("version", 3, 2, 3));
     ldap.start_tls = file.yes_or_no("start_tls", false);
     if (ldap.start_tls && ldap.version == 2) file.refuse("start_tls", "version = 3 is required");

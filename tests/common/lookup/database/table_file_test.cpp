@@ -72,6 +72,10 @@ TEST_CASE("a table's file: directories") {
     CHECK(read->ldap.scope == tables::LdapScope::one);
     CHECK(read->user == "cn=postfix");
     CHECK(read->notes == std::vector<std::string>{"line 11: debuglevel: it has no effect here"});
+    const auto odd = read_table_file(Kind::ldap, "search_base = dc=x\nbind_dn = cn=postfix\n");
+    REQUIRE(odd);
+    REQUIRE(odd->notes.size() == 1);
+    CHECK(odd->notes[0].starts_with("line 2: bind_dn: bind_pw is missing"));
 }
 
 TEST_CASE("a table's file: each kind of mistake, without the password") {
