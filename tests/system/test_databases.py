@@ -238,6 +238,14 @@ def test_without_the_package_lookups_fail_at_once(mta):
     mta.command("reload")
     wait_until(lambda: "127.0.0.1" in query(mta, f"mysql:{file}", "info@lists.example").stderr or
                "localhost" in query(mta, f"mysql:{file}", "info@lists.example").stderr, 20, "maps to be asked")
+    section = mta.config.pop("virtual_alias")
+    mta.write_config()
+    mta.command("reload")
+    assert not (mta.spool / "run/private/maps").exists() and not any(each["process"] == "maps" for each in mta.status()["processes"])
+    mta.config["virtual_alias"] = section
+    mta.write_config()
+    mta.command("reload")
+    assert "no answer" not in query(mta, f"mysql:{file}", "info@lists.example").stderr and (mta.spool / "run/private/maps").exists()
 
 
 @pytest.fixture

@@ -315,6 +315,27 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("tables in databases: what differs from Postfix is named") {
+    const auto remarks = [](const std::string& main, const std::string& path, const std::string& text) {
+        const auto from = imported(main + "\n", {{path, text}});
+        std::string all;
+        for (const auto& each : from.results)
+            for (const auto& remark : each.remarks) all += remark + "\n";
+        return all;
+    };
+    const auto directory = [&](const std::string& text) {
+        return remarks("virtual_alias_maps = ldap:/pf/l.cf", "/pf/l.cf", "search_base = dc=x\n" + text);
+    };
+    constexpr auto version = "version 3 of the protocol";
+    CHECK(directory("# no\nversion_of = x\n").find("unknown parameter") != std::string::npos);
+    CHECK(directory("result_attribute =\n  mail\n# \nversions: not a parameter\n").find("expected") !=
+          std::string::npos);
+    CHECK(directory("bind = no\n").find(version) != std::string::npos);
+    CHECK(directory("Version = 3\n").find(version) == std::string::npos);
+    const auto server = remarks("virtual_alias_maps = mysql:/pf/m.cf", "/pf/m.cf", "query = SELECT 1\n");
+    CHECK(server.find("[client]") != std::string::npos);
+}
+
 TEST_CASE("who refuses all strangers has a listener for his own people") {
     for (const auto* list :
          {"smtpd_client_restrictions = permit_mynetworks, reject",
