@@ -90,8 +90,11 @@ void SmtpClient::configure_generic(const config::Config& config) {
     settings.rewriting = {
         .origin = config.mta.origin,
         .delimiter = delimiter.empty() ? '\0' : delimiter.front(),
-        .is_local = [local = config.local](
-                        std::string_view domain) { return config::is_local(local, idn::ascii_domain(domain)); },
+        .is_local =
+            [local = config.local, origin = idn::ascii_domain(config.mta.origin)](std::string_view domain) {
+                const auto name = idn::ascii_domain(domain);
+                return name == origin || config::is_local(local, name);
+            },
         .extension = config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped};
     auto& generic = client_context_.generic;
     if (!generic) {

@@ -138,7 +138,8 @@ private:
 // does, else a local part.
 class Parser {
 public:
-    Parser(std::string_view text, const AddressListLimits& limits) : scan_(text, limits), limits_(limits) {}
+    Parser(std::string_view text, const AddressListLimits& limits)
+        : scan_(text, limits), limits_(limits), as_found_(limits.form == AddressListLimits::Form::as_found) {}
 
     std::expected<std::vector<ListedAddress>, AddressListError> list() {
         if (!advance() || !items()) return std::unexpected(scan_.error());
@@ -155,17 +156,18 @@ private:
                 if (!advance()) return false;
                 continue;
             }
-            if (token_.is(';') && in_group_) {
+            if (token_.is(';') && (in_group_ || as_found_)) {
                 in_group_ = false;
                 group_.clear();
                 if (!advance()) return false;
+                if (as_found_) continue;
             } else if (!item())
                 return false;
             else if (group_opened_) {
                 group_opened_ = false;
                 continue; // no comma after "name:"
             }
-            if (token_.kind == Kind::end || token_.is(',') || (token_.is(';') && in_group_)) continue;
+            if (token_.kind == Kind::end || token_.is(',') || (token_.is(';') && (in_group_ || as_found_))) continue;
             return fail("expected a comma");
         }
         return !in_group_ || fail("group is not closed");
@@ -173,7 +175,8 @@ private:
 
     bool item() {
         std::vector<Token> phrase;
-        while (token_.is_word() || token_.is('.')) {
+        const bool odd = as_found_ && is_odd_phrase();
+        while (token_.is_word() || token_.is('.') || (odd && token_.is('@'))) {
             phrase.push_back(token_);
             if (!advance()) return false;
         }
@@ -183,6 +186,18 @@ private:
         if (!local_part_of(phrase, address)) return false;
         if (token_.is('@') && !(advance() && domain(address.domain, address.end))) return false;
         return add(std::move(address));
+    }
+
+    // Words, dots and an "@", and then "<"?
+    bool is_odd_phrase() const {
+        auto ahead = scan_;
+        auto token = token_;
+        bool odd = false;
+        while (token.is_word() || token.is('.') || token.is('@')) {
+            odd = odd || token.is('@');
+            if (!ahead.next(token)) return false;
+        }
+        return odd && token.is('<');
     }
 
     bool open_group(const std::vector<Token>& phrase) {
@@ -195,13 +210,17 @@ private:
     bool angle(const std::vector<Token>& phrase) {
         ListedAddress address;
         address.display_name = phrase_text(phrase);
-        if (!advance() || !route()) return false;
+        if (!advance()) return false;
+        if (as_found_ && token_.is('>')) return advance();
+        const auto begin = token_.begin;
+        if (!route()) return false;
         std::vector<Token> words;
         while (token_.is_word() || token_.is('.')) {
             words.push_back(token_);
             if (!advance()) return false;
         }
         if (!local_part_of(words, address)) return false;
+        address.route = begin;
         if (token_.is('@') && !(advance() && domain(address.domain, address.end))) return false;
         if (!token_.is('>')) return fail("expected >");
         return advance() && add(std::move(address));
@@ -232,7 +251,7 @@ private:
             address.local_part += word.text;
         }
         if (word_due) return scan_.fail(words.back().begin, "misplaced dot");
-        address.begin = words.front().begin;
+        address.begin = address.route = words.front().begin;
         address.end = words.back().end;
         if (address.local_part.empty()) return scan_.fail(words.front().begin, "empty local part");
         if (address.local_part.size() > limits_.local_part)
@@ -281,6 +300,7 @@ private:
 
     Scanner scan_;
     const AddressListLimits& limits_;
+    const bool as_found_;
     Token token_;
     bool in_group_ = false, group_opened_ = false;
     std::string group_;

@@ -17,6 +17,7 @@ struct ListedAddress {
     std::string group;        // name of the group it is listed in; "" for none
     std::size_t begin = 0;    // where in the text its address begins, after < and a source route
     std::size_t end = 0;      // and where it ends: a bare name is completed by inserting here
+    std::size_t route = 0;    // where its source route begins; `begin` if it has none
 
     // As written in the envelope: local part quoted if necessary, "@domain" unless bare.
     std::string address() const;
@@ -33,6 +34,9 @@ struct AddressListLimits {
     std::size_t comment_depth = 32;
     std::size_t local_part = 1024; // bytes; SMTP's own limits are checked for the envelope
     std::size_t domain = 1024;
+    // as_found: what is not valid, but common in header fields, is understood: "Name <>" lists no address, ";" may
+    // stand for a comma, and a display name may have an "@": ann@example.org <ann@example.org>.
+    enum class Form : bool { valid, as_found } form = Form::valid;
 };
 
 // The addresses of `text` in order; an empty list and empty groups are fine. Text may be folded.

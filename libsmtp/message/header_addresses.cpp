@@ -19,6 +19,7 @@ constexpr std::string_view fields_of_recipients[] = {"To",        "Cc",        "
 
 // A line with a replaced address is folded before that address if it would be longer.
 constexpr std::size_t line_to_fold = 900;
+constexpr std::size_t most_unreadable = 10;
 
 // The comments between the words of an address as it is written.
 std::string comments_within(std::string_view written) {
@@ -82,9 +83,14 @@ HeaderAddresses addresses_of_header(const HeaderBlock& block, const HeaderAddres
         }
         AddressListLimits of_list;
         of_list.addresses = left + 1; // one more, which shows that it is too many
+        of_list.form = AddressListLimits::Form::as_found;
         auto list = parse_address_list(field.value, of_list);
         if (!list) {
-            if (std::ranges::count(field.value, ',') >= static_cast<std::ptrdiff_t>(left)) out.complete = false;
+            if (std::ranges::count_if(field.value, [](char c) { return c == ',' || c == ';'; }) >=
+                static_cast<std::ptrdiff_t>(left))
+                out.complete = false;
+            else if (field.value.find('@') != field.value.npos && out.unreadable.size() < most_unreadable)
+                out.unreadable.push_back({field.name, std::move(list.error().why)});
             continue;
         }
         if (list->size() > left) {
@@ -106,7 +112,7 @@ std::optional<std::string> rewritten_field(const AddressField& field, const Addr
         if (address.domain.empty()) continue;
         const auto other = replacement(field.kind, address.address());
         if (!other || *other == address.address()) continue;
-        const auto begin = field.value_at + address.begin, end = field.value_at + address.end;
+        const auto begin = field.value_at + address.route, end = field.value_at + address.end;
         out.append(field.raw.substr(from, begin - from));
         const auto until = std::min(field.raw.find('\n', end), field.raw.size());
         if (length_of_last_line(out) + other->size() + (until - end) > line_to_fold) fold_before_address(out);

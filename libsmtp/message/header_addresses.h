@@ -1,6 +1,6 @@
 // The addresses in the fields of a header that list some, and the fields with other addresses in their place. Nothing
-// else of a field changes, not a byte: names, comments, groups, folding. A field that is not a valid list of addresses
-// stays as it is. Bounded; must not know why an address is replaced.
+// else of a field changes, not a byte: names, comments, groups, folding; a source route goes with its address. A field
+// that is no list of addresses stays as it is. Bounded; must not know why an address is replaced.
 #pragma once
 #include "libsmtp/message/address_list.h"
 #include "libsmtp/message/header.h"
@@ -29,6 +29,11 @@ struct AddressField {
 struct HeaderAddresses {
     std::vector<AddressField> fields; // those with addresses
     bool complete = true;             // false: a bound was exceeded; fields that are not listed stay as they are
+    struct Unreadable {
+        std::string_view name;
+        std::string why;
+    };
+    std::vector<Unreadable> unreadable; // fields that are no list of addresses, but have an "@"; the first ten
 };
 
 struct HeaderAddressLimits {

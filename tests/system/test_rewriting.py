@@ -299,7 +299,8 @@ def test_explain_shows_what_others_see(mta, remote):
     mta.route("plain.example", remote())
     mta.config['route."plain.example"']["generic_tables"] = []
     mta.config["masquerade"] = {"domains": ["test.example"]}
-    mta.config["generic"] = {"tables": [table(mta, "generic", "ann@test.example a.smith@example.com\npeer@remote.example friend@partner.example\n"
+    mta.config["mta"]["origin"] = "origin.example"
+    mta.config["generic"] = {"tables": [table(mta, "generic", "carl c.jones@example.com\nann@test.example a.smith@example.com\npeer@remote.example friend@partner.example\n"
                                               "peer@plain.example friend@partner.example\n")]}
     mta.start()
     said = mta.command("explain", "peer@remote.example").stdout
@@ -308,3 +309,5 @@ def test_explain_shows_what_others_see(mta, remote):
     assert "As a recipient" not in said, said
     said = mta.command("explain", "--json", "ann@host.test.example").stdout
     assert '"as_sender":"a.smith@example.com"' in said.replace('": "', '":"'), said
+    said = mta.command("explain", "carl@origin.example").stdout  # a name alone, in a domain that is not local
+    assert re.search(r"^As a sender +c\.jones@example\.com$", said, re.M), said

@@ -175,7 +175,10 @@ std::string by_tables(const config::Config& config, const std::string& address, 
     using Extension = decide::RewritingSettings::Extension;
     const decide::RewritingSettings settings{
         config.mta.origin, delimiter.empty() ? '\0' : delimiter.front(),
-        [&](std::string_view domain) { return config.is_local(idn::ascii_domain(domain)); },
+        [&](std::string_view domain) {
+            const auto name = idn::ascii_domain(domain);
+            return name == idn::ascii_domain(config.mta.origin) || config.is_local(name);
+        },
         config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped};
     decide::Lookups questions(lookups);
     auto found = decide::rewritten_address(address, "", tables, settings, questions);

@@ -1,4 +1,5 @@
 #include "daemons/smtp-client/message/generic_maps.h"
+#include "daemons/common/text/idn.h"
 #include <algorithm>
 #include <utility>
 
@@ -39,9 +40,21 @@ void GenericMaps::configure(Settings settings) {
     tables_.configure(settings.sections, std::move(settings.maps_socket));
 }
 
-const std::vector<std::string>& GenericMaps::tables_for(std::string_view domain) const {
-    const auto* rule = routes_.find(domain);
+const std::vector<std::string>& GenericMaps::tables_for(std::string_view recipient) const {
+    const auto* rule = routes_.find(idn::ascii_domain(recipient.substr(recipient.rfind('@') + 1)));
     return rule && rule->generic_tables ? *rule->generic_tables : general_;
+}
+
+const std::vector<std::string>& GenericMaps::tables_for_all(const std::vector<std::string>& recipients) const {
+    static const std::vector<std::string> none;
+    const auto* out = &none;
+    for (const auto& recipient : recipients) {
+        const auto& tables = tables_for(recipient);
+        if (tables.empty()) continue;
+        if (&tables == &general_) return general_;
+        if (out->empty()) out = &tables;
+    }
+    return *out;
 }
 
 GenericMaps::Waiter::Waiter(GenericMaps& maps, Answered answered) : maps_(maps) {

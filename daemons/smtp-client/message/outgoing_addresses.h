@@ -1,5 +1,7 @@
 // The addresses with which one message leaves, by the generic tables: those of its envelope, and its header with them.
-// Looks them all up, which may take several calls. The message in the spool stays as it is. Knows no server.
+// Each recipient has the tables of its domain; the sender and the header have the same for all recipients of one
+// transaction. Looks them all up, which may take several calls. The message in the spool stays as it is. Knows no
+// server.
 #pragma once
 #include "daemons/decide/rewriting/answer_memo.h"
 #include "daemons/smtp-client/message/generic_maps.h"
@@ -12,17 +14,22 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace smtp_client {
 
 class OutgoingAddresses {
 public:
-    // `message` and `maps` must outlive it. `tables`: those that apply. `envelope`: its addresses; not "". `header`: as
-    // rules have changed it; nothing: as stored. `wake`: prepare() has more to do; never called from within it.
-    OutgoingAddresses(spool::MessageReader& message, GenericMaps& maps, std::vector<std::string> tables,
-                      std::set<std::string> envelope, const std::optional<OutgoingHeader>& header,
-                      std::function<void()> wake);
+    // "" for the null reverse-path.
+    struct Transaction {
+        std::string reverse_path;
+        std::vector<std::string> recipients; // their addresses, in order
+    };
+    // `message` and `maps` must outlive it. `header`: as rules have changed it; nothing: as stored. `wake`: prepare()
+    // has more to do; never called from within it.
+    OutgoingAddresses(spool::MessageReader& message, GenericMaps& maps, const Transaction& transaction,
+                      const std::optional<OutgoingHeader>& header, std::function<void()> wake);
     OutgoingAddresses(const OutgoingAddresses&) = delete;
     OutgoingAddresses& operator=(const OutgoingAddresses&) = delete;
 
@@ -36,29 +43,49 @@ public:
     const std::string& why() const { return why_; }
 
     // Once it is ready.
-    const std::string& address(const std::string& original) const;
+    const std::string& sender(const std::string& original) const;
+    const std::string& recipient(const std::string& original) const;
     // Nothing: its addresses stay as they are.
     const std::optional<OutgoingHeader>& header() const { return header_; }
-    // Not "": header addresses stay as they are, for this reason.
-    const std::string& left_because() const { return left_because_; }
+    // For the log, once: what stays as it is, and why.
+    std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
 private:
+    using Tables = std::vector<std::string>;
+    // An address, and the tables that apply where it stands: its number among `tables_`.
+    struct Place {
+        std::size_t tables = 0;
+        std::string address;
+        auto operator<=>(const Place&) const = default;
+    };
+    static constexpr std::size_t of_message = 0; // of the sender and the header
+
+    std::size_t number_of(const Tables& tables);
     spool::ReadResult<> collect();
     void look_up();
+    void answered(const decide::LookupRequest& request);
+    void settle(const decide::LookupRequest& request);
+    void replace(const Place& place, std::string other);
+    void warn_of_header(std::string_view why);
     void rewrite_header();
+    const std::string& shown(std::size_t tables, const std::string& original) const;
 
     spool::MessageReader& message_;
     GenericMaps& maps_;
-    const std::vector<std::string> tables_;
-    std::set<std::string> open_; // addresses not looked up yet
-    std::map<std::string, std::string> replaced_;
+    std::vector<Tables> tables_; // all different, except that of the message
+    std::map<std::string, std::size_t> of_recipients_;
+    std::set<Place> open_; // not looked up yet
+    std::map<Place, std::string> replaced_;
     std::set<decide::LookupRequest> pending_;
+    std::set<decide::LookupRequest> to_ask_; // those of them that have not been asked for
     decide::AnswerMemo memo_;
+    const std::function<void()> wake_;
     GenericMaps::Waiter waiter_;
-    bool collected_ = false;
+    bool collected_ = false, header_done_ = false;
     std::string text_; // of the header
     std::size_t stored_size_ = 0;
-    std::string why_, left_because_;
+    std::string why_;
+    std::vector<std::string> warnings_;
     std::optional<OutgoingHeader> header_;
 };
 

@@ -96,6 +96,7 @@ std::vector<common::ContentFinding> DeliveryJob::take_findings() {
 
 std::vector<std::string> DeliveryJob::take_warnings() {
     auto out = std::exchange(warnings_, {});
+    if (addresses_) std::ranges::move(addresses_->take_warnings(), std::back_inserter(out));
     if (content_) std::ranges::move(content_->take_warnings(), std::back_inserter(out));
     return out;
 }
@@ -107,20 +108,16 @@ const std::optional<OutgoingHeader>& DeliveryJob::outgoing_header() const {
 spool::ReadResult<OutgoingAddresses::State> DeliveryJob::rewrite(GenericMaps& maps, std::function<void()> wake) {
     if (!addresses_) {
         const auto& state = message_->state();
-        std::set<std::string> envelope;
-        const std::vector<std::string>* tables = nullptr;
+        OutgoingAddresses::Transaction transaction;
         for (const auto number : order_.recipients) {
             if (number >= state.recipients.size()) continue;
             const auto& recipient = state.recipients[number];
-            if (!tables) { // the recipients are of one domain, unless an operator rerouted the message
-                tables = &maps.tables_for(domain_of(recipient.address));
-                if (const auto& path = state.reverse_path_of(recipient); !path.empty()) envelope.insert(path);
-            }
-            envelope.insert(recipient.address);
+            // The queue-manager groups by reverse-path.
+            if (transaction.recipients.empty()) transaction.reverse_path = state.reverse_path_of(recipient);
+            transaction.recipients.push_back(recipient.address);
         }
-        if (!tables || tables->empty()) return OutgoingAddresses::State::ready;
-        addresses_ = std::make_unique<OutgoingAddresses>(*message_, maps, *tables, std::move(envelope), ruled_header_,
-                                                         std::move(wake));
+        if (maps.tables_for_all(transaction.recipients).empty()) return OutgoingAddresses::State::ready;
+        addresses_ = std::make_unique<OutgoingAddresses>(*message_, maps, transaction, ruled_header_, std::move(wake));
     }
     return addresses_->prepare();
 }
@@ -138,8 +135,8 @@ spool::ReadResult<smtp::Transaction> DeliveryJob::transaction(Reach reach) {
     if (!make_transaction(order_, *message_, common::Loop::now(), out))
         return std::unexpected(spool::Error{0, "the recipient is not in the message's file"});
     if (addresses_) {
-        if (!out.reverse_path.empty()) out.reverse_path = addresses_->address(out.reverse_path);
-        for (auto& recipient : out.recipients) recipient.address = addresses_->address(recipient.address);
+        out.reverse_path = addresses_->sender(out.reverse_path);
+        for (auto& recipient : out.recipients) recipient.address = addresses_->recipient(recipient.address);
     }
     describe(*content_, out);
     // RFC 8689 is about the way between hosts. A content filter would return the mail without it.

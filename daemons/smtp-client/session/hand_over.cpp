@@ -11,7 +11,7 @@ namespace {
 
 HandOver refused(const spool::ReadError& error) { return {Result::refused, {}, error}; }
 
-void log_rules(DeliveryJob& job, const HostSession& host) {
+void log_changes(DeliveryJob& job, const HostSession& host) {
     const auto id = job.order().queue_id.text();
     for (const auto& finding : job.take_findings())
         host.log().info("{}: {}: {}: {}", id, common::verb_of(finding.action), finding.subject,
@@ -34,12 +34,8 @@ std::optional<HandOver> show_as_others_see_it(ClientContext& context, DeliveryJo
     const auto rewritten = job.rewrite(*context.generic, wake);
     if (!rewritten) return refused(rewritten.error());
     if (*rewritten == OutgoingAddresses::State::waits) return HandOver{Result::waits};
-    const auto* addresses = job.addresses();
     if (*rewritten == OutgoingAddresses::State::failed)
-        return HandOver{Result::deferred, "addresses cannot be rewritten: " + addresses->why()};
-    if (addresses && !addresses->left_because().empty())
-        host.log().warning("{}: addresses in the header are not rewritten: {}", job.order().queue_id.text(),
-                           addresses->left_because());
+        return HandOver{Result::deferred, "addresses cannot be rewritten: " + job.addresses()->why()};
     return std::nullopt;
 }
 
@@ -52,7 +48,7 @@ HandOver hand_over_message(ClientContext& context, DeliveryJob& job, HostSession
     const auto prepared = job.prepare(server, context.signing, Loop::now().wall);
     if (!prepared) return refused(prepared.error());
     if (*prepared == Content::Prepared::not_yet) return {Result::not_yet};
-    if (context.outgoing_rules) log_rules(job, host);
+    if (context.outgoing_rules || job.addresses()) log_changes(job, host);
     if (!job.unsigned_because().empty())
         host.log().warning("{}: not signed (DKIM): {}", job.order().queue_id.text(), job.unsigned_because());
     auto transaction = job.transaction(reach_of(host.host()));

@@ -8,9 +8,9 @@ namespace smtp_client {
 
 using decide::TlsLevel;
 
-std::string domain_of(std::string_view address) { return idn::ascii_domain(address.substr(address.rfind('@') + 1)); }
-
 namespace {
+
+std::string domain_of(std::string_view address) { return idn::ascii_domain(address.substr(address.rfind('@') + 1)); }
 
 TlsLevel level_of_domain(const ClientContext& context, std::string_view domain) {
     const auto otherwise = context.settings.tls;

@@ -5,7 +5,6 @@
 #include "daemons/smtp-client/tls/tls_negotiation.h"
 #include "libspool/message/message_reader.h"
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,8 +12,6 @@ namespace smtp_client {
 
 // Of a link that is tried without mail: what the route of that pattern demands.
 decide::TlsLevel tls_level_of_route(const ClientContext& context, std::string_view rule);
-// As rules of routes have it.
-std::string domain_of(std::string_view address);
 // Of a transaction without a message.
 TlsNeeds tls_needs_of(const ClientContext& context, const smtp::Transaction& transaction);
 // Of a message for these of its recipients.

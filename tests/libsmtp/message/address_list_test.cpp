@@ -109,3 +109,32 @@ TEST_CASE("lists are bounded") {
     CHECK(read(std::string(2000, 'a')) == "error 0: local part too long");
     CHECK(read("a@" + std::string(2000, 'a')) == "error 2: domain too long");
 }
+
+TEST_CASE("as headers have them, if that is wanted") {
+    const AddressListLimits tolerant{.form = AddressListLimits::Form::as_found};
+    struct Case {
+        std::string_view text, read;
+    };
+    const Case cases[] = {
+        {"<>", ""},
+        {"Nobody <>, a@x", "a@x"},
+        {"a@x; b@y;", "a@x, b@y"},
+        {"A: a@x; b@y; ; c@z", "a@x [A], b@y, c@z"},
+        {"a@x <b@y>, c@z <d@z>", "a@x <b@y>, c@z <d@z>"},
+        {"a@x list <b@y>", "a@x list <b@y>"},
+        {"a@ <b@y>", "a@ <b@y>"},
+        {"a@x b@y", "error 4: expected a comma"},
+        {"a@x b@y, c <d@z>", "error 4: expected a comma"},
+        {"a@x <b@y", "error 8: expected >"},
+        {"a@x (", "error 4: comment is not closed"},
+        {"A: a@x", "error 6: group is not closed"},
+        {"a@[192.0.2.1]; b", "a@[192.0.2.1], b"},
+    };
+    for (const auto& each : cases) {
+        CAPTURE(each.text);
+        CHECK(read(each.text, tolerant) == each.read);
+    }
+    CHECK(read("<>") == "error 1: address expected");
+    CHECK(read("a@x; b@y") == "error 3: expected a comma");
+    CHECK(read("a@x <b@y>") == "error 4: expected a comma");
+}

@@ -54,8 +54,18 @@ TEST_CASE("addresses are replaced, and nothing else changes") {
         {"From: ann(one)@(two)in\r\n", "From: ann@out (one) (two)\r\n"},
         {"From: ann (a \"quoted\" (deeper)) @in\r\n", "From: ann@out (a \"quoted\" (deeper))\r\n"},
         {"From: \"ann (no comment)\"(one)@in\r\n", "From: \"ann (no comment)\"@out (one)\r\n"},
-        {"From: <@relay,@other:ann@in>\r\n", "From: <@relay,@other:ann@out>\r\n"},
-        {"From: <@in:ann@in>\r\n", "From: <@in:ann@out>\r\n"},
+        {"From: <@relay,@other:ann@in>\r\n", "From: <ann@out>\r\n"},
+        {"From: <@in:ann@in>\r\n", "From: <ann@out>\r\n"},
+        {"From: Ann < @relay , @other : (c) ann@in >\r\n", "From: Ann < ann@out (c) >\r\n"},
+        {"From: <@relay:ann@elsewhere>\r\n", "="},
+        // what some programs write
+        {"From: ann@in <ann@in>\r\n", "From: ann@in <ann@out>\r\n"},
+        {"From: ann@in via a list <ann@in>, b@in\r\n", "From: ann@in via a list <ann@out>, b@out\r\n"},
+        {"To: <>, ann@in\r\n", "To: <>, ann@out\r\n"},
+        {"To: ann@in, Nobody <>\r\n", "To: ann@out, Nobody <>\r\n"},
+        {"To: ann@in; bob@in\r\n", "To: ann@out; bob@out\r\n"},
+        {"To: ann@in;\r\n", "To: ann@out;\r\n"},
+        {"To: Ann <ann@in>; Group: bob@in; ; c@in\r\n", "To: Ann <ann@out>; Group: bob@out; ; c@out\r\n"},
         {"From: ann+tag=x%y!z@in\r\n", "From: ann+tag=x%y!z@out\r\n"},
         // what stays
         {"From: ann@elsewhere\r\n", "="},
@@ -148,6 +158,19 @@ TEST_CASE("whose addresses a field lists") {
     };
     CHECK(rewritten_field(found.fields[0], of_senders) == "From: b@out\r\n");
     CHECK(rewritten_field(found.fields[1], of_senders) == std::nullopt);
+}
+
+TEST_CASE("fields that are not a list of addresses are named") {
+    const auto found =
+        addresses_of_header(scan_header("To: a@in b@in\r\nFrom: a@in\r\nCC: nobody at all\r\nBcc: (a@in\r\n"
+                                        "Subject: x@ y@\r\nSender: <>\r\n"));
+    CHECK(found.complete);
+    CHECK(found.fields.size() == 1);
+    REQUIRE(found.unreadable.size() == 2); // one without an @ lists none
+    CHECK(found.unreadable[0].name == "To");
+    CHECK(found.unreadable[0].why == "expected a comma");
+    CHECK(found.unreadable[1].name == "Bcc");
+    CHECK(found.unreadable[1].why == "comment is not closed");
 }
 
 TEST_CASE("a line that becomes too long is folded before the address") {

@@ -171,6 +171,8 @@ public:
     }
 
     ClientContext& context() { return *context_; }
+    common::Loop& loop() { return loop_; }
+    common::Log& log() { return log_; }
 
     spool::QueueId write(std::string_view content, std::vector<std::string> to = {"b@y"}) {
         spool::Envelope envelope;

@@ -83,8 +83,8 @@ Section section_for(Generic& s) {
             {
                 {"tables", lookup_tables(s.tables),
                  "Tables that map an address of this system to the one that others see: user+extension@domain, "
-                 "user@domain, user+extension and user (for local.domains), @domain. A [route] can have tables of its "
-                 "own.",
+                 "user@domain, user+extension and user (for local.domains and mta.origin), @domain. A [route] can have "
+                 "tables of its own.",
                  "[\"text:/etc/postrider/generic\"]"},
                 {"propagate_extension", BoolKey{&s.propagate_extension},
                  "Whether an extension that was left out for the lookup is added to the result: "
