@@ -21,11 +21,17 @@ peer@remote.example friend@partner.example
 carol@test.example carol
 """
 RULES = {"header": "/^X-Internal:/ IGNORE\n/^X-Old: (.*)/ REPLACE X-New: $1\n/^Subject:/ PREPEND X-Before: yes\n/^X-Gone:/ STRIP\n",
-         "mime": "/^Content-Description:/ IGNORE\n/^X-Part: (.*)/ REPLACE X-Part-Of: $1\n", "nested": "/^X-Internal:/ IGNORE\n",
+         "mime": "/^Content-(Description|Language|ID|Length):/ IGNORE\n/^Mime-Version: 1.0 .old./ REPLACE MIME-Version: 1.0\n"
+                 "/^X-Part: (.*)/ REPLACE X-Part-Of: $1\n", "nested": "/^X-Internal:/ IGNORE\n",
          "body": "/^internal line$/ IGNORE\n/^old (.*)/ REPLACE new $1\n/^here$/ PREPEND before\n"}
 PARTS = ("--b\r\nContent-Type: text/plain\r\nContent-Description: x\r\nX-Part: 1\r\n\r\ninternal line\r\nold words\r\nhere\r\n--b\r\n"
          "Content-Type: message/rfc822\r\n\r\nSubject: inner\r\nX-Internal: y\r\n\r\nold inner\r\n--b--")
 MIXED = "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n"
+# Fields of MIME in the message's own header and in that of an attached one, with others that look like them.
+OF_MIME = "Content-Description: x\r\nContent-Language: en\r\nContent-ID: <x@y>\r\nX-Part: 2\r\n"
+OWN_AND_NESTED = ("--b\r\nContent-Type: message/rfc822\r\n\r\nSubject: inner\r\n" + OF_MIME +
+                  "Content-Disposition: inline\r\n\r\nold inner\r\n--b--")
+SIGNED = "MIME-Version: 1.0 (old)\r\nContent-Type: multipart/signed; boundary=b\r\nContent-Transfer-Encoding: base64\r\n"
 
 # Header fields whose addresses each system rewrites; each in a message of its own.
 FIELDS = {
@@ -173,7 +179,10 @@ def test_masquerading(classes):
 def test_rules_on_the_way_out():
     cases = {"plain": ("a@test.example", message("plain", "internal line\r\nold words\r\nhere", "author@remote.example",
                                                  extra="X-Internal: x\r\n y\r\nX-Old: a\r\nX-Gone: b\r\nX-Kept: c\r\n")),
-             "parts": ("a@test.example", message("parts", PARTS, "author@remote.example", extra=MIXED))}
+             "parts": ("a@test.example", message("parts", PARTS, "author@remote.example", extra=MIXED)),
+             "own and nested": ("a@test.example", message("own and nested", OWN_AND_NESTED, "author@remote.example",
+                                                          extra=MIXED + OF_MIME)),
+             "signed": ("a@test.example", message("signed", PARTS, "author@remote.example", extra=SIGNED))}
     compare("out", {"smtp_client": {f"{prefix}checks": text.splitlines() for prefix, text in
                                     (("header_", RULES["header"]), ("mime_header_", RULES["mime"]), ("nested_header_", RULES["nested"]),
                                      ("body_", RULES["body"]))}},
@@ -184,7 +193,10 @@ def test_rules_on_the_way_out():
 def test_rules_on_the_way_in():
     cases = {"plain": ("a@test.example", message("plain", "internal line\r\nold words\r\nhere", "author@remote.example",
                                                  extra="X-Internal: x\r\n y\r\nX-Old: a\r\nX-Gone: b\r\nX-Kept: c\r\n")),
-             "parts": ("a@test.example", message("parts", PARTS, "author@remote.example", extra=MIXED))}
+             "parts": ("a@test.example", message("parts", PARTS, "author@remote.example", extra=MIXED)),
+             "own and nested": ("a@test.example", message("own and nested", OWN_AND_NESTED, "author@remote.example",
+                                                          extra=MIXED + OF_MIME)),
+             "signed": ("a@test.example", message("signed", PARTS, "author@remote.example", extra=SIGNED))}
     compare("in", {"content": {f"{prefix}checks": text.splitlines() for prefix, text in
                                (("header_", RULES["header"]), ("mime_header_", RULES["mime"]), ("nested_header_", RULES["nested"]),
                                 ("body_", RULES["body"]))}},

@@ -20,19 +20,26 @@ ContentRules content_rules_of(const config::Content& content) {
 }
 
 ContentCheckPass::ContentCheckPass(const ContentRules& rules, milter::Message& message)
-    : rules_(rules), message_(message), checks_(rules, ContentChecks::OwnHeader::skipped) {}
+    : rules_(rules), message_(message) {}
 
 void ContentCheckPass::begin(Done done) {
     done_ = std::move(done);
     message_.load([this, alive = std::weak_ptr(alive_)](const spool::Result<>& loaded) {
         if (alive.expired()) return;
         if (!loaded) return std::exchange(done_, nullptr)(std::unexpected(loaded.error()));
-        if (!rules_.header.empty()) result_ = check_header(rules_.header, message_);
+        result_ = check_header(rules_, message_);
         if (result_.is_final() || !rules_.beyond_header()) return std::exchange(done_, nullptr)(std::move(result_));
-        std::string as_it_is;
-        checks_.feed(message_.stored_header(), as_it_is);
-        read_on();
+        start_reading();
     });
+}
+
+void ContentCheckPass::start_reading() {
+    checks_.emplace(rules_, ContentChecks::OwnHeader::skipped);
+    offset_ = 0;
+    std::string as_it_is;
+    checks_->feed(message_.stored_header(), as_it_is);
+    checks_->end_header(as_it_is);
+    read_on();
 }
 
 // A message in memory answers each request within it: a loop then, not a recursion.
@@ -53,22 +60,29 @@ void ContentCheckPass::take_piece(spool::Result<std::string> piece) {
     if (!piece) return std::exchange(done_, nullptr)(std::unexpected(piece.error()));
     offset_ += piece->size();
     if (piece->empty()) return finish();
-    checks_.feed(*piece, body_);
-    if (body_.size() > largest_changed_body) too_large_ = true;
-    if (too_large_) body_ = {};
-    if (checks_.is_over()) return finish();
+    if (!replaces_) body_.clear();
+    const auto before = body_.size();
+    checks_->feed(*piece, body_);
+    size_ += body_.size() - before;
+    if (checks_->is_over()) return finish();
     read_on();
 }
 
 void ContentCheckPass::finish() {
-    if (!checks_.is_over()) checks_.finish(body_);
-    for (auto& finding : checks_.take_findings()) take_finding(std::move(finding), message_, result_);
-    for (auto& warning : checks_.take_warnings()) result_.warnings.push_back(std::move(warning));
-    if (checks_.has_changed() && !result_.is_final()) {
-        if (too_large_)
-            result_.warnings.emplace_back("the body is too large for rules to change it: it stays as it is");
-        else
-            message_.replace_body(body_);
+    if (!checks_->is_over()) checks_->finish(body_);
+    if (!replaces_) { // what is found is the same the second time
+        for (auto& finding : checks_->take_findings()) take_finding(std::move(finding), message_, result_);
+        for (auto& warning : checks_->take_warnings()) result_.warnings.push_back(std::move(warning));
+    }
+    if (replaces_) {
+        message_.replace_body(body_);
+    } else if (checks_->has_changed() && !result_.is_final()) {
+        if (size_ <= largest_changed_body) {
+            replaces_ = true;
+            body_ = {};
+            return start_reading();
+        }
+        result_.warnings.emplace_back("the body is too large for rules to change it: it stays as it is");
     }
     std::exchange(done_, nullptr)(std::move(result_));
 }

@@ -12,6 +12,21 @@ using Action = HeaderChecks::Action;
 namespace {
 
 bool is_logged(Action action) { return action != Action::dunno && action != Action::ignore; }
+bool adds_text(Action action) { return action == Action::prepend || action == Action::replace; }
+bool changes_content(Action action) { return adds_text(action) || action == Action::ignore || action == Action::strip; }
+bool ends_examination(Action action) {
+    return action == Action::reject || action == Action::discard || action == Action::defer;
+}
+
+// As Postfix has them: other fields whose names begin with "Content-" are ordinary ones.
+bool is_mime_field(std::string_view field) {
+    const auto colon = std::min(field.find(':'), field.size());
+    const auto name = field.substr(0, field.substr(0, colon).find_last_not_of(" \t") + 1);
+    return std::ranges::any_of(
+        std::initializer_list<std::string_view>{"MIME-Version", "Content-Type", "Content-Transfer-Encoding",
+                                                "Content-Disposition", "Content-ID", "Content-Description"},
+        [&](std::string_view each) { return smtp::same_ignoring_case(name, each); });
+}
 
 } // namespace
 
@@ -27,6 +42,7 @@ std::string_view verb_of(Action action) {
     case Action::strip: return "strip";
     case Action::info: return "info";
     case Action::bcc: return "bcc";
+    case Action::defer: return "defer";
     default: return "";
     }
 }
@@ -52,11 +68,24 @@ std::string shown_field(std::string_view field) {
     return fmt::format("header {}: {}", smtp::printable(block.fields.front().name, 80), smtp::printable(value, 200));
 }
 
+OwnHeaderChecks::OwnHeaderChecks(const ContentRules& rules) : rules_(rules), header_(rules.header), mime_(rules.mime) {}
+
+std::optional<HeaderChecks::Finding> OwnHeaderChecks::check(std::size_t number, std::string_view field) {
+    return !rules_.mime.empty() && is_mime_field(field) ? mime_.check(number, field) : header_.check(number, field);
+}
+
+std::vector<std::string> OwnHeaderChecks::take_warnings() {
+    auto out = header_.take_warnings();
+    for (auto& warning : mime_.take_warnings()) out.push_back(std::move(warning));
+    return out;
+}
+
 ContentChecks::ContentChecks(const ContentRules& rules, OwnHeader own_header)
     : body_size_(rules.body_size), own_header_(own_header), header_run_(rules.header), mime_run_(rules.mime),
       nested_run_(rules.nested), body_run_(rules.body), any_header_(!rules.header.empty()),
-      any_mime_(!rules.mime.empty()), any_nested_(!rules.nested.empty()), any_body_(!rules.body.empty()), walk_(*this) {
-}
+      any_mime_(!rules.mime.empty()), any_nested_(!rules.nested.empty()), any_body_(!rules.body.empty()),
+      keeps_parts_out_(rules.mime.keeps_mail_out() || rules.nested.keeps_mail_out()),
+      walk_(*this, smtp::MimeWalk::Purpose::inspection) {}
 
 // The walk is fed lines, or pieces of over-long ones, so that each call of the visitor is about what was fed last, and
 // the line end that it drops is known.
@@ -80,6 +109,11 @@ void ContentChecks::feed(std::string_view bytes, std::string& out) {
         walk_.feed(line_);
         line_.clear();
     }
+}
+
+void ContentChecks::end_header(std::string& out) {
+    out_ = &out;
+    flush_field();
 }
 
 void ContentChecks::finish(std::string& out) {
@@ -107,41 +141,68 @@ void ContentChecks::entity_begins() {
     place_ = !std::exchange(begun_, true)             ? Place::own_header
              : std::exchange(message_follows_, false) ? Place::nested_header
                                                       : Place::part_header;
+    garbled_ = false;
 }
 
-HeaderChecks::Run* ContentChecks::run_of_place() {
+bool ContentChecks::examines_header() const {
+    if (garbled_ && any_body_) return true;
     switch (place_) {
-    case Place::own_header: return any_header_ && own_header_ == OwnHeader::checked ? &header_run_ : nullptr;
-    case Place::part_header: return any_mime_ ? &mime_run_ : nullptr;
-    case Place::nested_header: return any_nested_ ? &nested_run_ : nullptr;
+    case Place::own_header: return (own_header_ == OwnHeader::checked || garbled_) && (any_header_ || any_mime_);
+    case Place::part_header: return any_mime_;
+    case Place::nested_header: return any_nested_ || any_mime_;
     }
-    return nullptr;
+    return false;
 }
 
-void ContentChecks::header(const smtp::LinePiece& piece, smtp::MimeWalk::Field) {
-    if (over_ || !run_of_place()) return put(piece);
+HeaderChecks::Run* ContentChecks::run_for(std::string_view field) {
+    if (any_mime_ && (place_ == Place::part_header || is_mime_field(field))) return &mime_run_;
+    if (place_ == Place::own_header && any_header_) return &header_run_;
+    return place_ == Place::nested_header && any_nested_ ? &nested_run_ : nullptr;
+}
+
+void ContentChecks::header(const smtp::LinePiece& piece, smtp::MimeWalk::Field field) {
+    if (field == smtp::MimeWalk::Field::none) {
+        flush_field();
+        garbled_ = true;
+        return line_of_body(piece);
+    }
+    if (over_ || !examines_header()) return put(piece);
     const bool folded = piece.text.starts_with(' ') || piece.text.starts_with('\t');
     if (piece.begins_line && !folded) flush_field();
-    if (!field_too_long_ && field_.size() + piece.text.size() > longest_field) {
-        warn_once(warned_field_, fmt::format("header fields of more than {} bytes are not examined", longest_field));
-        field_too_long_ = true;
-        out_->append(std::exchange(field_, {}));
-    }
+    if (!field_too_long_ && field_.size() + piece.text.size() > longest_field) begin_long_field();
     if (field_too_long_) return put(piece);
     field_.append(piece.text).append(piece.ends_line ? end_of_line_ : "");
+}
+
+// What there is of it decides, but is passed on.
+void ContentChecks::begin_long_field() {
+    warn_once(warned_field_, fmt::format("header fields of more than {} bytes are not changed, and only their "
+                                         "beginning is examined",
+                                         longest_field));
+    field_too_long_ = true;
+    const auto field = std::exchange(field_, {});
+    auto* run = run_for(field);
+    auto found = run ? run->check(0, field) : std::nullopt;
+    if (found && !changes_content(found->action)) return apply(*std::move(found), shown_field(field), {field, true});
+    out_->append(field);
 }
 
 void ContentChecks::flush_field() {
     field_too_long_ = false;
     if (field_.empty()) return;
     const auto field = std::exchange(field_, {});
-    auto* run = run_of_place();
-    auto found = run && !over_ ? run->check(0, field) : std::nullopt;
-    if (!found) {
-        out_->append(field);
-        return;
+    auto* run = over_ ? nullptr : run_for(field);
+    auto found = run ? run->check(0, field) : std::nullopt;
+    const bool perhaps_body = garbled_ && any_body_ && !over_;
+    if (found) {
+        const bool is_all = !perhaps_body || changes_content(found->action) || ends_examination(found->action);
+        apply(*std::move(found), shown_field(field), {is_all ? std::string_view(field) : "", true});
+        if (is_all) return;
     }
-    apply(*std::move(found), shown_field(field), field, true);
+    if (perhaps_body)
+        lines_of_body(field);
+    else
+        out_->append(field);
 }
 
 void ContentChecks::header_ends(const smtp::MimeEntity& entity, bool blank_line) {
@@ -149,6 +210,17 @@ void ContentChecks::header_ends(const smtp::MimeEntity& entity, bool blank_line)
     if (blank_line) out_->append(end_of_line_);
     message_follows_ = entity.kind == smtp::MimeEntity::Kind::message;
     segment_ = 0;
+    if (entity.kind == smtp::MimeEntity::Kind::opaque) report_limit(entity.why);
+}
+
+void ContentChecks::report_limit(std::string_view why) {
+    if (over_ || !(any_mime_ || any_nested_)) return;
+    if (!keeps_parts_out_)
+        return warn_once(warned_limit_,
+                         fmt::format("the rules for headers of parts do not see all of them: a part {}", why));
+    over_ = true;
+    findings_.push_back(
+        {Action::reject, "structure of the message", fmt::format("5.6.0 cannot be examined: a part {}", why)});
 }
 
 // --- bodies
@@ -159,14 +231,35 @@ void ContentChecks::body_ends(bool) { segment_ = 0; }
 
 void ContentChecks::between(const smtp::LinePiece& piece, bool) { line_of_body(piece); }
 
+void ContentChecks::lines_of_body(std::string_view field) {
+    const auto end_of_line = end_of_line_;
+    while (!field.empty()) {
+        const auto end = field.find('\n');
+        auto line = field.substr(0, end);
+        field.remove_prefix(end == field.npos ? field.size() : end + 1);
+        end_of_line_ = end != field.npos && line.ends_with('\r') ? "\r\n" : "\n";
+        if (end_of_line_ == "\r\n") line.remove_suffix(1);
+        line_of_body({line, true, end != field.npos});
+    }
+    end_of_line_ = end_of_line;
+}
+
 void ContentChecks::line_of_body(const smtp::LinePiece& piece) {
     if (over_ || !any_body_ || segment_ >= body_size_) return put(piece);
+    if (bodies_ >= ContentRules::most_bodies * body_size_) {
+        warn_once(warned_bodies_, fmt::format("rules for the body have examined {} bytes of all parts; the rest is not "
+                                              "examined",
+                                              bodies_));
+        return put(piece);
+    }
     segment_ += piece.text.size() + 2;
+    bodies_ += piece.text.size() + 2;
     auto found = body_run_.check(0, piece.text);
     if (!found) return put(piece);
     std::string original(piece.text);
     if (piece.ends_line) original += end_of_line_;
-    apply(*std::move(found), "body " + smtp::printable(piece.text, 200), original, false);
+    apply(*std::move(found), "body " + smtp::printable(piece.text, 200),
+          {original, false, piece.begins_line, piece.ends_line});
 }
 
 // --- what a rule does
@@ -180,33 +273,41 @@ bool ContentChecks::may_add(std::size_t bytes) {
     return true;
 }
 
-void ContentChecks::apply(Finding&& found, std::string subject, std::string_view original, bool is_field) {
-    const auto text = milter::with_crlf(found.text) + "\r\n";
-    const bool adds = found.action == Action::prepend || found.action == Action::replace;
-    if (adds && is_field && !spool::is_one_field(text)) {
+// Of a piece of a line, only the piece changes: what follows it does so as before.
+void ContentChecks::change(Action action, std::string text, const Matched& matched) {
+    const bool whole = matched.begins_line && matched.ends_line;
+    const std::string_view end = whole ? "" : matched.ends_line ? end_of_line_ : "";
+    changed_ = true;
+    if (action == Action::prepend)
+        out_->append(text).append("\r\n").append(matched.original);
+    else if (action == Action::replace)
+        out_->append(text).append(whole ? "\r\n" : end);
+    else
+        out_->append(end);
+}
+
+void ContentChecks::apply(Finding&& found, std::string subject, const Matched& matched) {
+    auto text = milter::with_crlf(found.text);
+    const bool adds = adds_text(found.action);
+    bool stays = false;
+    if (adds && matched.is_field && !spool::is_one_field(text + "\r\n")) {
         warnings_.push_back(fmt::format("header check: not a header field: {}", smtp::printable(found.text, 400)));
-        out_->append(original);
+        stays = true;
+    } else if (found.action == Action::prepend && !matched.begins_line) {
+        warn_once(warned_piece_, "nothing is inserted before a piece of a line");
+        stays = true;
+    } else if (adds && !may_add(text.size() + 2)) {
+        stays = true;
+    }
+    if (stays) {
+        out_->append(matched.original);
         return;
     }
-    if (adds && !may_add(text.size())) {
-        out_->append(original);
-        return;
-    }
-    switch (found.action) {
-    case Action::prepend:
-        out_->append(text).append(original);
-        changed_ = true;
-        break;
-    case Action::replace:
-        out_->append(text);
-        changed_ = true;
-        break;
-    case Action::ignore:
-    case Action::strip: changed_ = true; break;
-    case Action::reject:
-    case Action::discard: over_ = true; [[fallthrough]];
-    default: out_->append(original);
-    }
+    if (changes_content(found.action))
+        change(found.action, std::move(text), matched);
+    else
+        out_->append(matched.original);
+    over_ = over_ || ends_examination(found.action);
     if (!is_logged(found.action)) return;
     // Those that decide about the message are never lost.
     const bool decides =

@@ -30,6 +30,7 @@ void take_finding(ContentFinding finding, milter::Message& message, HeaderCheckR
         result.refusal = refusal_of(finding.text);
         text = result.refusal->status.text() + " " + result.refusal->text;
         break;
+    case Action::defer: result.refusal = smtp::Reply{451, {4, 3, 0}, "message content cannot be checked now"}; break;
     case Action::discard: result.discard = text.empty() ? "discarded by a header check" : text; break;
     case Action::hold:
         if (result.hold.empty()) result.hold = text.empty() ? "held by a header check" : text;
@@ -47,12 +48,20 @@ void take_finding(ContentFinding finding, milter::Message& message, HeaderCheckR
     result.lines.push_back({std::string(verb_of(finding.action)), std::move(finding.subject), std::move(text)});
 }
 
-HeaderCheckResult check_header(const HeaderChecks& checks, milter::Message& message) {
+HeaderCheckResult check_header(const ContentRules& rules, milter::Message& message) {
     HeaderCheckResult out;
-    auto findings = checks.check(message.fields());
-    out.warnings = std::move(findings.warnings);
+    OwnHeaderChecks checks(rules);
+    std::vector<HeaderChecks::Finding> found; // in the fields as they are before any edit
+    for (std::size_t number = 0; number < message.fields().size(); ++number) {
+        auto finding = checks.check(number, message.fields()[number]);
+        if (!finding) continue;
+        found.push_back(*std::move(finding));
+        const auto action = found.back().action;
+        if (action == Action::reject || action == Action::discard || action == Action::defer) break;
+    }
+    out.warnings = checks.take_warnings();
     std::size_t before = 0, gone = 0; // fields inserted and removed so far
-    for (auto& finding : findings.found) {
+    for (auto& finding : found) {
         const auto number = static_cast<std::uint32_t>(finding.field + before - gone);
         auto subject = shown_field(message.fields()[number]);
         const auto field = milter::with_crlf(finding.text) + "\r\n";

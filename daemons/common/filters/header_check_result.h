@@ -26,8 +26,8 @@ struct HeaderCheckResult {
     bool is_final() const { return refusal || !discard.empty(); }
 };
 
-// `message` is loaded.
-HeaderCheckResult check_header(const HeaderChecks& checks, milter::Message& message);
+// Those of its own header. `message` is loaded.
+HeaderCheckResult check_header(const ContentRules& rules, milter::Message& message);
 
 // What a rule has found that changes no bytes, or whose bytes are changed already: the rest of what it does.
 void take_finding(ContentFinding finding, milter::Message& message, HeaderCheckResult& result);

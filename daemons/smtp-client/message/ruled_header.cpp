@@ -7,7 +7,7 @@ namespace smtp_client {
 
 static constexpr std::size_t longest_ruled_header = 4 * 1024 * 1024;
 
-spool::ReadResult<RuledHeader> ruled_header(spool::MessageReader& message, const common::HeaderChecks& rules) {
+spool::ReadResult<RuledHeader> ruled_header(spool::MessageReader& message, const common::ContentRules& rules) {
     RuledHeader out;
     if (message.content().body_offset > longest_ruled_header) {
         out.warnings.push_back(
@@ -17,7 +17,7 @@ spool::ReadResult<RuledHeader> ruled_header(spool::MessageReader& message, const
     const auto stored = message.read_header(longest_ruled_header);
     if (!stored) return std::unexpected(stored.error());
     const auto block = smtp::scan_header(*stored);
-    common::HeaderChecks::Run run(rules);
+    common::OwnHeaderChecks run(rules);
     std::string text;
     std::size_t kept = 0; // of the stored header, so far
     using Action = common::HeaderChecks::Action;

@@ -22,6 +22,6 @@ struct RuledHeader {
 };
 
 // May block for a disk read of 4 MiB; a longer header stays as it is.
-spool::ReadResult<RuledHeader> ruled_header(spool::MessageReader& message, const common::HeaderChecks& rules);
+spool::ReadResult<RuledHeader> ruled_header(spool::MessageReader& message, const common::ContentRules& rules);
 
 } // namespace smtp_client

@@ -79,8 +79,8 @@ void DeliveryJob::take_form(Form form) {
 spool::ReadResult<> DeliveryJob::apply_rules(std::shared_ptr<const common::ContentRules> rules) {
     if (rules_) return {}; // for an earlier server
     rules_ = std::move(rules);
-    if (rules_->header.empty()) return {};
-    auto ruled = ruled_header(*message_, rules_->header);
+    if (rules_->header.empty() && rules_->mime.empty()) return {};
+    auto ruled = ruled_header(*message_, *rules_);
     if (!ruled) return std::unexpected(ruled.error());
     ruled_header_ = std::move(ruled->header);
     findings_ = std::move(ruled->findings);

@@ -13,9 +13,11 @@ namespace {
 using smtp::trimmed;
 using Action = HeaderChecks::Action;
 
-constexpr std::size_t longest_subject = 64 * 1024;    // bytes of a field that are examined
-constexpr std::int64_t steps_per_message = 5'000'000; // of matching: a tenth of a second
-constexpr std::int64_t least_steps_of_a_rule = 20'000;
+constexpr std::size_t longest_subject = 64 * 1024; // bytes of a field that are examined
+// Steps of matching; a million take a fiftieth of a second. A rule needs some ten for a line of honest mail.
+constexpr std::int64_t steps_per_subject = 500'000; // of one rule
+constexpr std::int64_t steps_per_message = 20'000'000, more_for_a_rule = 250'000;
+constexpr std::int64_t steps_of_a_call = 5; // at least
 constexpr std::size_t longest_text = 4'000;
 
 std::unexpected<smtp::Malformed> malformed_check(std::string why) {
@@ -106,21 +108,36 @@ bool HeaderChecks::keeps_mail_out() const {
     });
 }
 
-HeaderChecks::Run::Run(const HeaderChecks& checks) : checks_(checks), steps_left_(checks.rules_.size()) {
-    const auto rules = static_cast<std::int64_t>(std::max<std::size_t>(checks.rules_.size(), 1));
-    std::ranges::fill(steps_left_, std::max(steps_per_message / rules, least_steps_of_a_rule));
+HeaderChecks::Run::Run(const HeaderChecks& checks)
+    : checks_(checks),
+      steps_left_(steps_per_message + more_for_a_rule * static_cast<std::int64_t>(checks.rules_.size())),
+      warned_(checks.rules_.size()) {}
+
+std::optional<HeaderChecks::Finding> HeaderChecks::Run::too_long(std::size_t number, std::size_t rule) {
+    const auto& [pattern, negated, action, text] = checks_.rules_[rule];
+    if (action == Action::reject || action == Action::discard || action == Action::hold)
+        return Finding{number, Action::defer, fmt::format("rule {} takes too long", pattern.text())};
+    if (!warned_[rule]) {
+        warned_[rule] = true;
+        warnings_.push_back(
+            fmt::format("header check {}: takes too long; it is skipped where it does", pattern.text()));
+    }
+    return std::nullopt;
 }
 
 std::optional<HeaderChecks::Finding> HeaderChecks::Run::check(std::size_t number, std::string_view field) {
+    if (field.size() > longest_subject && !std::exchange(warned_of_length_, true))
+        warnings_.push_back(fmt::format("header checks: of a field of {} bytes the first {} are examined",
+                                        field.size() - (field.ends_with("\r\n") ? 2 : 0), longest_subject));
     const auto subject = subject_of(field);
     for (std::size_t i = 0; i < checks_.rules_.size(); ++i) {
         const auto& rule = checks_.rules_[i];
-        if (steps_left_[i] < 0) continue;
-        const auto result = match_.match(rule.pattern, subject, steps_left_[i]);
+        const auto allowed = std::min(steps_per_subject, steps_left_);
+        auto steps = allowed;
+        const auto result = allowed > 0 ? match_.match(rule.pattern, subject, steps) : PatternMatch::Result::too_long;
+        steps_left_ -= std::max(allowed - std::max<std::int64_t>(steps, 0), steps_of_a_call);
         if (result == PatternMatch::Result::too_long) {
-            steps_left_[i] = -1;
-            warnings_.push_back(fmt::format("header check {}: takes too long; skipped for the rest of this message",
-                                            rule.pattern.text()));
+            if (auto finding = too_long(number, i)) return finding;
             continue;
         }
         const bool matches = result == PatternMatch::Result::yes;
@@ -140,7 +157,7 @@ HeaderChecks::Findings HeaderChecks::check(std::span<const std::string> fields) 
         if (!found) continue;
         out.found.push_back(*std::move(found));
         const auto action = out.found.back().action;
-        if (action == Action::reject || action == Action::discard) break;
+        if (action == Action::reject || action == Action::discard || action == Action::defer) break;
     }
     out.warnings = run.take_warnings();
     return out;

@@ -1,7 +1,7 @@
 // Regular expressions on the fields of a message's header or the lines of its body, and the action for a message that
 // matches: the tables of Postfix's header_checks and body_checks, one rule a line, as far as they are commonly used.
-// Compiled once. Pure: fields in, findings out; the work on one message is bounded, however bad a pattern is. Knows no
-// messages.
+// Compiled once. Pure: fields in, findings out; the work on each field and on one message is bounded, however bad a
+// pattern is; a rule that keeps mail out and takes too long defers the message. Knows no messages.
 #pragma once
 #include "daemons/common/text/pattern.h"
 #include "libsmtp/text/text.h"
@@ -31,6 +31,7 @@ public:
         strip,    // removes it, and logs that
         info,     // in the log, as information
         bcc,      // the message, to the address in the text as well
+        defer,    // the message: no rule's own; a rule that keeps mail out took too long
     };
     // What the rules are for.
     enum class Use : std::uint8_t {
@@ -46,7 +47,7 @@ public:
         bool operator==(const Finding&) const = default;
     };
     struct Findings {
-        std::vector<Finding> found;        // in the order of the fields; none after a reject or discard
+        std::vector<Finding> found;        // in the order of the fields; none after a reject, discard or defer
         std::vector<std::string> warnings; // rules that gave up, for the log
     };
 
@@ -61,20 +62,24 @@ public:
     // Each of `fields` is one whole field with its line ends. For each field the first rule that matches applies.
     Findings check(std::span<const std::string> fields) const;
 
-    // The rules on one message, piece by piece, within one bound for all of them.
+    // The rules on one message, piece by piece: each rule within a bound for each piece, and all of them within one.
     class Run {
     public:
         // `checks` must outlive it.
         explicit Run(const HeaderChecks& checks);
         // The first rule that matches a field with its line ends, or a line without; nothing: none does, or DUNNO.
+        // "defer": whether one that rejects, discards or holds would match was not found out.
         std::optional<Finding> check(std::size_t number, std::string_view field);
         // Rules that gave up since the last call, for the log.
         std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
 
     private:
+        std::optional<Finding> too_long(std::size_t number, std::size_t rule);
         const HeaderChecks& checks_;
         PatternMatch match_;
-        std::vector<std::int64_t> steps_left_; // of each rule
+        std::int64_t steps_left_;  // of all rules, for the rest of the message
+        std::vector<bool> warned_; // of each rule
+        bool warned_of_length_ = false;
         std::vector<std::string> warnings_;
     };
 

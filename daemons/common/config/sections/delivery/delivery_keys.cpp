@@ -473,7 +473,9 @@ Section section_for(SmtpClient& s) {
              "delivered over LMTP, is not changed.",
              "['/^X-Internal-/ IGNORE']"},
             {"mime_header_checks", check_rules(s.mime_header_checks, CheckedPart::outgoing_header),
-             "The same for the fields of the parts of a message.", "['/^Content-Disposition:/ INFO']"},
+             "The same for the fields of the parts of a message, and those that describe content in every header, as "
+             "content.mime_header_checks.",
+             "['/^Content-Disposition:/ INFO']"},
             {"nested_header_checks", check_rules(s.nested_header_checks, CheckedPart::outgoing_header),
              "The same for the header fields of messages that are attached to a message.", "['/^X-Internal-/ IGNORE']"},
             {"body_checks", check_rules(s.body_checks, CheckedPart::outgoing_body),

@@ -130,12 +130,19 @@ Section section_for(Content& s) {
                  "removes it, STRIP [text] removes it and writes a log line, DUNNO leaves it unchanged. $1 and ${1} in "
                  "the text stand for the pattern's groups. \"!\" before the pattern negates it. Flags, as in "
                  "pcre_table(5): i makes the pattern case-sensitive, s keeps \".\" from matching line ends, m, x, A, "
-                 "E, U. A folded field is matched with its line ends (LF). A pattern that takes too long is not used "
-                 "for the rest of the message, which is logged.",
+                 "E, U. A folded field is matched with its line ends (LF). The first 64 KiB of a field are examined. "
+                 "A pattern that takes too long for a field, or the rules together for a message, are skipped there, "
+                 "which is logged; but if the rule rejects, discards or holds, the message is deferred (451 4.3.0).",
                  "['/^Subject:.*make money fast/ REJECT no advertisements', '/^X-Mailer:/ IGNORE']"},
                 {"mime_header_checks", check_rules(s.mime_header_checks, CheckedPart::header),
-                 "The same for the fields of the parts of a message, such as attachments. header_checks are not "
-                 "applied to them.",
+                 "The same for the fields of the parts of a message, such as attachments, and for the fields that "
+                 "describe content in every header, the message's own and those of attached messages: MIME-Version, "
+                 "Content-Type, -Transfer-Encoding, -Disposition, -ID and -Description. If there are such rules, "
+                 "neither header_checks nor nested_header_checks are applied to any of these. Encoded and signed "
+                 "parts are examined as they were sent, without decoding. A message with a part that cannot be "
+                 "examined (nested more than 100 levels deep, a boundary that is missing or longer than 998 bytes, an "
+                 "invalid Content-Type or one of more than 64 KiB) is rejected (550 5.6.0) if one of these rules or of "
+                 "nested_header_checks rejects, discards, holds or redirects messages.",
                  "['/^Content-(Type|Disposition):.*name=.*\\.exe/ REJECT no programs']"},
                 {"nested_header_checks", check_rules(s.nested_header_checks, CheckedPart::header),
                  "The same for the header fields of messages that are attached to a message.",
@@ -143,10 +150,10 @@ Section section_for(Content& s) {
                 {"body_checks", check_rules(s.body_checks, CheckedPart::body),
                  "The same for the lines of the body, as they were sent, without decoding them; boundaries between "
                  "parts are lines as well. PREPEND adds a line, REPLACE replaces the line, IGNORE and STRIP remove "
-                 "it. Lines longer than 1024 bytes are examined in pieces.",
+                 "it. Lines longer than 1024 bytes are examined and changed in pieces.",
                  "['/^begin [0-7]+ .*\\.exe$/ REJECT no programs']"},
                 {"body_checks_size", SizeKey{&s.body_checks_size, 0, GiB},
-                 "How much of each part body_checks examines.", ""},
+                 "How much of each part body_checks examines; of the whole message, four times as much.", ""},
             }};
 }
 
