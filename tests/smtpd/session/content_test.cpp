@@ -139,3 +139,23 @@ TEST_CASE("addresses in the header are masqueraded, as edits") {
           "From: Ann <ann@example.com>\r\nTo: a@x.example,\r\n b@example.com\r\n\r\na@h.example.com\r\n");
     CHECK(worker.message(0).envelope().edits.changes.size() == 3);
 }
+
+TEST_CASE("a rule that takes too long defers; a part that cannot be found is refused") {
+    Worker worker([](config::Config& config) {
+        config.content.body_checks = {"/^(a+)+$/ REJECT no names"};
+        config.content.mime_header_checks = {"/name=.*\\.exe/ REJECT no programs"};
+    });
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        CHECK(deliver(client, "far@remote.example", "Subject: x\r\n\r\n" + std::string(40, 'a') + "!\r\n") ==
+              "451 4.3.0 message content cannot be checked now");
+        CHECK(deliver(client, "far@remote.example", "Content-Type: multipart/mixed\r\n\r\nx\r\n") ==
+              "550 5.6.0 cannot be examined: a part is multipart without a boundary");
+    });
+    const auto log = worker.logged();
+    CHECK(log.find(": defer: body aaaaaaaa") != log.npos);
+    CHECK(log.find("rule /^(a+)+$/ takes too long") != log.npos);
+    CHECK(log.find(": reject: structure of the message from localhost[127.0.0.1]; ") != log.npos);
+}
