@@ -70,7 +70,7 @@ constexpr SettingMapping tables_[] = {
     {"virtual_alias_recursion_limit", "", obsolete, harmless, "local.alias_depth limits nested aliases."},
     {"virtual_alias_address_length_limit", "", obsolete, harmless, "The length of addresses is limited when they are read."},
     {"virtual_mailbox_lock", "", obsolete, harmless, "Mailboxes are locked with fcntl(2) and a dot lock."},
-    {"smtp_generic_maps", "generic.tables", custom, harmless, "With generic in propagate_unmatched_extensions, generic.propagate_extension is set."},
+    {"smtp_generic_maps", "generic.tables", custom, harmless, "With generic in propagate_unmatched_extensions, generic.propagate_extension is set. A name alone is looked up for local.domains and mta.origin, not for an address literal of this host."},
     {"lmtp_generic_maps", "", none, harmless, "Mail that is delivered over LMTP keeps its addresses."},
     {"masquerade_domains", "masquerade.domains", custom, harmless, ""},
     {"masquerade_classes", "masquerade.classes", custom, harmless, ""},

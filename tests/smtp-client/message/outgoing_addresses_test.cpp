@@ -106,8 +106,8 @@ TEST_CASE("what stays as it is in the header is said once, with the field") {
     world.settings.tables = {world.table("a@x ann@general\n")};
     CHECK(world.leaves("From: a@x\r\nTo: a@x b@x\r\nCc: nobody at all\r\n\r\n") ==
           "ann@general to r@three: From: ann@general\r\nTo: a@x b@x\r\nCc: nobody at all\r\n\r\n");
-    CHECK(world.warnings == "addresses in the header are not rewritten: To is not a list of addresses: expected @, a "
-                            "comma or <\n");
+    CHECK(world.warnings ==
+          "addresses in the header are not rewritten: To is not a list of addresses: expected a comma\n");
     std::string many = "From: a@x\r\n";
     for (int n = 0; n < 10'001; ++n) many += "To: b@x\r\n";
     CHECK(world.leaves(many + "\r\n").starts_with("ann@general to r@three: From: ann@general\r\n"));

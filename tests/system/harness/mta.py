@@ -122,7 +122,7 @@ class Mta:
             wait_until(self.answers, 30, lambda: f"the MTA to greet on port {self.relay_port}\n{self.last_words()}")
             wait_until(lambda: not self.unconfined(), 10, lambda: f"confinement of {self.unconfined()}\n{self.last_words()}")
         if wait and spool and self.config["log"].get("file") == str(self.log_file):
-            wait_until(lambda: b": spool: loaded: " in self.log_file.read_bytes()[logged_before:], 30,
+            wait_until(lambda: b"spool: loaded: " in self.log_file.read_bytes()[logged_before:], 30,
                        lambda: f"the spool to be read\n{self.last_words()}")
         return self
 
