@@ -5,20 +5,6 @@ namespace common {
 
 static constexpr std::size_t piece_of_body = 256 * 1024;
 
-ContentRules content_rules_of(const config::Content& content) {
-    ContentRules out;
-    using Use = HeaderChecks::Use;
-    const auto read = [](const std::vector<std::string>& lines, Use use, HeaderChecks& into) {
-        if (auto rules = HeaderChecks::parse(lines, use)) into = *std::move(rules);
-    };
-    read(content.header_checks, Use::header, out.header);
-    read(content.mime_header_checks, Use::header, out.mime);
-    read(content.nested_header_checks, Use::header, out.nested);
-    read(content.body_checks, Use::body, out.body);
-    out.body_size = content.body_checks_size;
-    return out;
-}
-
 ContentCheckPass::ContentCheckPass(const ContentRules& rules, milter::Message& message)
     : rules_(rules), message_(message) {}
 

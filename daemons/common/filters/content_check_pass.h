@@ -2,7 +2,6 @@
 // piece, the others. A body that rules change is read a second time and replaced as a whole, up to a size; nothing of
 // others is kept. For smtpd and pickup.
 #pragma once
-#include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/filters/content_checks.h"
 #include "daemons/common/filters/header_check_result.h"
 #include "daemons/common/filters/milter/message.h"
@@ -12,9 +11,6 @@
 #include <string>
 
 namespace common {
-
-// As the configuration's check has read them.
-ContentRules content_rules_of(const config::Content& content);
 
 class ContentCheckPass {
 public:

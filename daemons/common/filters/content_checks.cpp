@@ -4,6 +4,7 @@
 #include "libspool/format/edits.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace common {
 
@@ -28,6 +29,19 @@ bool is_mime_field(std::string_view field) {
         [&](std::string_view each) { return smtp::same_ignoring_case(name, each); });
 }
 
+template <class Section>
+ContentRules rules_of_section(const Section& section, HeaderChecks::Use header, HeaderChecks::Use body) {
+    ContentRules out;
+    const auto read = [](const std::vector<std::string>& lines, HeaderChecks::Use use, HeaderChecks& into) {
+        if (auto rules = HeaderChecks::parse(lines, use)) into = *std::move(rules);
+    };
+    read(section.header_checks, header, out.header);
+    read(section.mime_header_checks, header, out.mime);
+    read(section.nested_header_checks, header, out.nested);
+    read(section.body_checks, body, out.body);
+    return out;
+}
+
 } // namespace
 
 std::string_view verb_of(Action action) {
@@ -47,17 +61,14 @@ std::string_view verb_of(Action action) {
     }
 }
 
-ContentRules outgoing_rules_of(const config::SmtpClient& settings) {
-    ContentRules out;
-    using Use = HeaderChecks::Use;
-    const auto read = [](const std::vector<std::string>& lines, Use use, HeaderChecks& into) {
-        if (auto rules = HeaderChecks::parse(lines, use)) into = *std::move(rules);
-    };
-    read(settings.header_checks, Use::outgoing_header, out.header);
-    read(settings.mime_header_checks, Use::outgoing_header, out.mime);
-    read(settings.nested_header_checks, Use::outgoing_header, out.nested);
-    read(settings.body_checks, Use::outgoing_body, out.body);
+ContentRules content_rules_of(const config::Content& content) {
+    auto out = rules_of_section(content, HeaderChecks::Use::header, HeaderChecks::Use::body);
+    out.body_size = content.body_checks_size;
     return out;
+}
+
+ContentRules outgoing_rules_of(const config::SmtpClient& settings) {
+    return rules_of_section(settings, HeaderChecks::Use::outgoing_header, HeaderChecks::Use::outgoing_body);
 }
 
 std::string shown_field(std::string_view field) {

@@ -4,6 +4,7 @@
 // of the findings.
 #pragma once
 #include "daemons/common/config/sections/delivery/smtp_client.h"
+#include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/lookup/format/header_checks.h"
 #include "libsmtp/mime/mime_walk.h"
 #include <cstdint>
@@ -22,7 +23,8 @@ struct ContentRules {
     bool empty() const { return header.empty() && !beyond_header(); }
 };
 
-// As the configuration's check has read them; without a bound on the body.
+// As the configuration's check has read them; those for what is sent without a bound on the body.
+ContentRules content_rules_of(const config::Content& content);
 ContentRules outgoing_rules_of(const config::SmtpClient& settings);
 
 // "reject", "warning" …, for the log; "" for those that are not logged.
