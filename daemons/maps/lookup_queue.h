@@ -1,5 +1,5 @@
-// The lookups of one table that wait for one of its connections, and those under way: who is next, which have taken too
-// long, and whether more could wait. Knows no thread and no connection. Pure.
+// The lookups of one table that wait for one of its connections, and those under way: which comes next, which have
+// taken too long, and whether more could wait. Knows no thread and no connection. Pure.
 #pragma once
 #include <chrono>
 #include <cstddef>
