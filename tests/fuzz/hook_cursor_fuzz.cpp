@@ -30,6 +30,7 @@ void deliver(HookProgress from, std::string_view answers) {
     smtp::Now now{smtp::Monotonic(std::chrono::hours(1)), smtp::WallTime(std::chrono::seconds(1'764'172'800))};
     for (const char byte : answers) {
         const auto code = static_cast<unsigned char>(byte);
+        if (delivery.read_from() > events::largest_event_number - 16) return; // no journal comes that far
         for (int n = 0; n < 5 && delivery.has_room(); ++n)
             delivery.add({delivery.read_from() + code % 3, std::string(code, 'x')});
         now.monotonic += std::chrono::hours(25);

@@ -22,6 +22,8 @@ def synced(mta):
         mark = (mta.spool / "history/synced").read_bytes()
     except FileNotFoundError:
         return 0
+    if not mark:
+        return 0  # made, and not written yet
     assert mark[:8] == b"PRSYNCED" and len(mark) == 16
     return struct.unpack("<Q", mark[8:])[0]
 

@@ -245,7 +245,9 @@ def test_pause_and_history_of_a_pool(mta, remote, pool):
     sink.at("dot", "451 4.3.0 Not now", times=1)
     assert ask(mta, "resume", scope="pool", name="bulk")[1] is None
     mta.wait_log(rf"{queue_id}: .*status=deferred")
-    assert one(mta, "message", id=queue_id)["recipients"][0]["attempts"][0]["source"] == a
+    # The log's line comes before the record in the spool.
+    attempts = wait_until(lambda: one(mta, "message", id=queue_id)["recipients"][0]["attempts"], 15, "the attempt's record")
+    assert attempts[0]["source"] == a
     assert f"from {a}" in mta.command("message", "show", queue_id).stdout
     mta.wait_until_empty()
 

@@ -19,8 +19,6 @@ constexpr std::string_view state_names[] = {"delivering", "paused", "off"};
 
 std::string file_of(const std::string& hook) { return std::string(cursors_directory) + "/" + hook; }
 
-// Numbers of events stay far below this, and sums with them do not overflow.
-constexpr std::uint64_t largest_number = 1ull << 62;
 constexpr std::uint64_t last_second = 253'402'300'799; // of the year 9999
 
 // 0 if it is missing. Nothing: it is no such number.
@@ -51,11 +49,12 @@ std::optional<HookProgress> decode_progress(std::string_view text) {
     const auto from = json::parse(text, nullptr, false);
     if (!from.is_object() || number_of(from, "v", version) != version || !text.ends_with('\n')) return {};
     constexpr std::uint64_t most_attempts = std::numeric_limits<unsigned>::max() / 2;
-    const auto next = number_of(from, "next", largest_number), through = number_of(from, "through", largest_number),
+    const auto next = number_of(from, "next", largest_event_number),
+               through = number_of(from, "through", largest_event_number),
                failures = number_of(from, "failures", most_attempts),
                failing_since = number_of(from, "failing_since", last_second),
                refusals = number_of(from, "refusals", most_attempts),
-               set_aside = number_of(from, "set_aside", largest_number);
+               set_aside = number_of(from, "set_aside", largest_event_number);
     if (!next || !through || !failures || !failing_since || !refusals || !set_aside) return {};
     HookProgress out;
     out.next = *next;

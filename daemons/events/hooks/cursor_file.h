@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/decide/hooks/hook_progress.h"
 #include "libspool/disk/disk.h"
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,9 @@
 namespace events {
 
 inline constexpr const char* cursors_directory = "cursors";
+
+// A file with a larger one is damaged: numbers of events stay far below this, and sums with them do not overflow.
+inline constexpr std::uint64_t largest_event_number = 1ull << 62;
 
 std::string encode(const decide::hooks::HookProgress& progress);
 // Nothing: it is no cursor of a version that is known.
