@@ -1,6 +1,7 @@
 #include "daemons/categorizer/settings.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/sections/recipients/addresses.h"
+#include "daemons/common/config/transport_names.h"
 #include "daemons/common/text/idn.h"
 #include "daemons/decide/routing/routing.h"
 #include <algorithm>
@@ -39,10 +40,8 @@ decide::ExpansionSettings settings_of(std::shared_ptr<const config::Config> conf
     out.local_transport = rules.deliver;
     out.mailbox = addresses.virtual_mailbox.deliver;
     out.mailbox_user = addresses.virtual_mailbox.user;
-    for (const auto& command : config->commands) {
-        out.programs.push_back(command.name);
-        out.program_users.push_back(command.user);
-    }
+    out.transports = config::transport_names(config->commands, config->routes);
+    for (const auto& command : config->commands) out.program_users.push_back(command.user);
     out.mailboxes = local.delivery.mailbox_command.empty() ? decide::Mailboxes::files : decide::Mailboxes::commands;
     out.default_user = rules.default_user;
     out.commands = permitted(rules.commands);

@@ -3,6 +3,8 @@
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/runtime/replace_file.h"
 #include "daemons/decide/routing/failover_route.h"
+#include "daemons/decide/routing/own_hosts.h"
+#include "daemons/decide/routing/route_name.h"
 #include "libsmtp/text/utf8.h"
 #include <algorithm>
 #include <utility>
@@ -17,6 +19,13 @@ constexpr std::size_t max_slow = 10'000;
 
 proto::route::StsPolicy said(const std::string& domain, const StsPolicy& known) {
     return {domain, known.policy.mode, known.id, known.policy.max_age, known.policy.mx};
+}
+
+// The route that a transport table named, as the domain was asked for; "" none.
+std::string name_in(std::string_view asked) {
+    if (!asked.starts_with(proto::route::via)) return {};
+    const auto by = decide::RouteName::parse(asked.substr(proto::route::via.size()));
+    return by ? by->route : std::string();
 }
 
 // The next hop of a domain without a rule: its own MX hosts.
@@ -162,9 +171,11 @@ std::string Router::authorities(const std::string& file) const {
 }
 
 // Links from different pools of source addresses are down each for itself.
-RouteResult Router::best(const decide::RouteRule& rule, const Question& question) const {
+RouteResult Router::best(const decide::RouteRule& rule, const Question& question, std::string_view by) const {
     const auto& pool = question.pool.empty() ? rule.pool : question.pool;
-    const auto is_down = [&](const auto& link) { return down_.contains(decide::link_from(link, pool)); };
+    const auto is_down = [&](const auto& link) {
+        return down_.contains(decide::link_from(decide::link_by(by, link), pool));
+    };
     return route_of_rule(decide::best(rule, is_down), rule.connections);
 }
 
@@ -177,13 +188,12 @@ void Router::on_question(proto::route::Route&& route) {
                                                    route.domain + " is not a valid domain name"),
                        3600});
     const auto* rule = routes_.find(route.domain);
-    const auto connections = rule ? rule->connections : 0;
     const auto* hop = rule ? &rule->next_hops.front().front() : &own_mx;
     if (hop->kind == decide::NextHop::Kind::host)
         return answer(question, route.domain, best(*rule, question), rule->pattern);
     if (hop->kind == decide::NextHop::Kind::recipient && route.domain.starts_with('['))
         return answer(question, route.domain, route_to_literal(route.domain, local_identity_));
-    look_up(route.domain, *hop, connections, question);
+    look_up(route.domain, *hop, rule, route.domain, question);
 }
 
 // The operator named the next hop, or the route to use.
@@ -194,8 +204,23 @@ void Router::asked_by_name(proto::route::Route&& route) {
         const auto& first = rule->next_hops.front().front();
         if (first.kind == decide::NextHop::Kind::host)
             return answer(question, route.domain, best(*rule, question), rule->pattern);
-        if (first.kind != decide::NextHop::Kind::recipient)
-            return look_up(route.domain, first, rule->connections, question);
+        if (first.kind != decide::NextHop::Kind::recipient) return look_up(route.domain, first, rule, "", question);
+    }
+    if (auto own = decide::OwnHosts::parse(name)) {
+        if (own->domain.starts_with('['))
+            return answer(question, route.domain, route_to_literal(own->domain, local_identity_));
+        const decide::NextHop hop{.port = own->port};
+        return look_up(route.domain, named_hops_.insert_or_assign(route.domain, hop).first->second, nullptr,
+                       std::move(own->domain), question);
+    }
+    if (auto by = decide::RouteName::parse(name)) {
+        if (const auto* rule = routes_.named(by->route))
+            return ask_named_route(*rule, *std::move(by), route.domain, question);
+        const auto why = fmt::format("there is no [route.\"{}\"]: put it back, or change the transport "
+                                     "table and use \"postrider message requeue\"",
+                                     by->route);
+        return answer(question, route.domain,
+                      {decide::Destination::refuse(decide::RouteKind::temporary, "4.3.5", why), 3600});
     }
     const auto hop = decide::NextHop::parse(name);
     if (!hop || hop->kind == decide::NextHop::Kind::recipient)
@@ -205,15 +230,32 @@ void Router::asked_by_name(proto::route::Route&& route) {
              3600});
     if (hop->kind == decide::NextHop::Kind::host)
         return answer(question, route.domain, route_of_rule(decide::configured({*hop}), 0));
-    look_up(route.domain, named_hops_.insert_or_assign(route.domain, *hop).first->second, 0, question);
+    look_up(route.domain, named_hops_.insert_or_assign(route.domain, *hop).first->second, nullptr, "", question);
 }
 
-void Router::look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
-                     Question question) {
+// A transport table named the route. `domain`: as it was asked for.
+void Router::ask_named_route(const decide::RouteRule& rule, decide::RouteName name, const std::string& domain,
+                             Question question) {
+    const auto& first = rule.next_hops.front().front();
+    if (!name.hop && first.kind == decide::NextHop::Kind::host)
+        return answer(question, domain, best(rule, question, name.route), rule.pattern);
+    if (name.hop && name.hop->kind == decide::NextHop::Kind::host)
+        return answer(question, domain, route_of_rule(decide::configured({*name.hop}, rule.tls_wrap), rule.connections),
+                      rule.pattern);
+    if (!name.hop && first.kind == decide::NextHop::Kind::recipient && name.domain.starts_with('['))
+        return answer(question, domain, route_to_literal(name.domain, local_identity_), rule.pattern);
+    const auto& hop = name.hop ? named_hops_.insert_or_assign(domain, *std::move(name.hop)).first->second : first;
+    look_up(domain, hop, &rule, std::move(name.domain), std::move(question));
+}
+
+// `domain`: as it was asked for. `recipients`: their domain.
+void Router::look_up(const std::string& domain, const decide::NextHop& hop, const decide::RouteRule* rule,
+                     std::string recipients, Question question) {
     auto [job, is_new] = jobs_.try_emplace(domain);
     job->second.questions.push_back(std::move(question));
     job->second.hop = &hop;
-    job->second.connections = connections;
+    job->second.rule = rule;
+    job->second.recipients = std::move(recipients);
     if (!is_new) return;
     waiting_.push_back(domain);
     turn_.schedule();
@@ -227,10 +269,11 @@ void Router::start_waiting() {
         const auto job = jobs_.find(domain);
         if (job == jobs_.end()) continue;
         job->second.ticket = limiter_.acquire();
-        if (const auto asked = policy_domain(domain, job->second); !asked.empty())
+        if (const auto asked = policy_domain(job->second); !asked.empty())
             sts_.prefetch(asked); // in parallel with its hosts
-        job->second.lookup = std::make_unique<RouteLookup>(*resolver_, local_identity_, domain, *job->second.hop,
-                                                           [this, domain](RouteResult what) { found(domain, what); });
+        job->second.lookup =
+            std::make_unique<RouteLookup>(*resolver_, local_identity_, job->second.recipients, *job->second.hop,
+                                          [this, domain](RouteResult what) { found(domain, what); });
     }
 }
 
@@ -242,8 +285,8 @@ void Router::found(const std::string& domain, RouteResult found) {
     limiter_.release(job.ticket);
     turn_.schedule();
     job.found = std::move(found);
-    job.found.connections = job.connections;
-    const auto asked = job.found.destination.found() ? policy_domain(domain, job) : std::string();
+    job.found.connections = job.rule ? job.rule->connections : 0;
+    const auto asked = job.found.destination.found() ? policy_domain(job) : std::string();
     if (asked.empty()) return finish(domain, asked, nullptr);
     sts_.find(asked, [this, domain, asked](const StsPolicy* policy, std::uint32_t valid_seconds) {
         auto& valid = jobs_.at(domain).found.valid_seconds;
@@ -253,17 +296,16 @@ void Router::found(const std::string& domain, RouteResult found) {
 }
 
 // The name whose MX hosts are used is the one whose policy counts (RFC 8461, 3.4). "": none does.
-std::string Router::policy_domain(const std::string& domain, const Job& job) const {
-    if (domain.starts_with(proto::route::via)) return "";
-    if (routes_.tls_level(domain, tls_) != decide::TlsLevel::sts) return "";
-    return job.hop->kind == decide::NextHop::Kind::recipient ? domain : job.hop->name;
+std::string Router::policy_domain(const Job& job) const {
+    if (job.recipients.empty()) return "";
+    const auto level = decide::tls_level(routes_, job.recipients, job.rule ? job.rule->pattern : std::string(), tls_);
+    if (level != decide::TlsLevel::sts) return "";
+    return job.hop->kind == decide::NextHop::Kind::recipient ? job.recipients : job.hop->name;
 }
 
 void Router::finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy) {
     const auto job = jobs_.extract(domain);
-    const bool by_name = domain.starts_with(proto::route::via);
-    const auto* rule =
-        by_name ? routes_.named(std::string_view(domain).substr(proto::route::via.size())) : routes_.find(domain);
+    const auto* rule = job.mapped().rule;
     const auto sts = policy ? said(policy_domain, *policy) : proto::route::StsPolicy{};
     for (const auto& question : job.mapped().questions)
         answer(question, domain, job.mapped().found, rule ? rule->pattern : std::string(), sts);
@@ -311,7 +353,7 @@ void Router::answer(const Question& question, const std::string& domain, const R
     const auto destination =
         by ? decide::with_fallback(found.destination, without_this_system(by->fallback)) : found.destination;
     routed.kind = destination.kind;
-    if (destination.found()) routed.link = decide::link_from(destination.link, pool);
+    if (destination.found()) routed.link = decide::link_from(decide::link_by(name_in(domain), destination.link), pool);
     for (const auto& host : destination.hosts)
         routed.hosts.push_back({host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap,
                                 host.protocol, host.account});

@@ -9,6 +9,7 @@
 #include "daemons/common/proto/route.h"
 #include "daemons/common/proto/tls_results.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/decide/routing/route_name.h"
 #include "daemons/decide/routing/routing.h"
 #include "daemons/router/local_identity.h"
 #include "daemons/router/lookup_limiter.h"
@@ -41,7 +42,8 @@ private:
     struct Job {
         std::vector<Question> questions;
         const decide::NextHop* hop = nullptr;
-        std::uint32_t connections = 0;       // by the rule
+        const decide::RouteRule* rule = nullptr;
+        std::string recipients;              // their domain, whose own MX hosts are looked up; "": it has none here
         std::unique_ptr<RouteLookup> lookup; // null: waits for its turn, or is done
         LookupLimiter::Ticket ticket = 0;
         RouteResult found; // while its domain's policy is asked for
@@ -55,15 +57,19 @@ private:
     void set_reporter(const config::Config& config);
     void on_question(proto::route::Route&& route);
     void asked_by_name(proto::route::Route&& route);
+    void ask_named_route(const decide::RouteRule& rule, decide::RouteName name, const std::string& domain,
+                         Question question);
     std::string authorities(const std::string& file) const;
-    RouteResult best(const decide::RouteRule& rule, const Question& question) const;
-    void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections, Question question);
+    // `by`: the name by which the route was asked for; "" none.
+    RouteResult best(const decide::RouteRule& rule, const Question& question, std::string_view by = {}) const;
+    void look_up(const std::string& domain, const decide::NextHop& hop, const decide::RouteRule* rule,
+                 std::string recipients, Question question);
     void start_waiting();
     void found(const std::string& domain, RouteResult found);
     bool is_this_system(const std::string& name, std::uint16_t port) const;
     RouteResult without_this_system(const std::string& domain, RouteResult found) const;
     std::vector<decide::NextHop> without_this_system(std::vector<decide::NextHop> hosts) const;
-    std::string policy_domain(const std::string& domain, const Job& job) const;
+    std::string policy_domain(const Job& job) const;
     void finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy);
     void policy_changed(const std::string& domain, const StsPolicy* policy);
     void answer(const Question& question, const std::string& domain, const RouteResult& found,

@@ -193,8 +193,10 @@ ROOMS = {
     "daemons/import-postfix/postfix": set(),
     # the table of what each Postfix setting becomes; data
     "daemons/import-postfix/setting_map": {"daemons/import-postfix/postfix"},
+    # the configuration that is being written
+    "daemons/import-postfix/draft": set(),
     # writes our configuration from Postfix's, subject by subject
-    "daemons/import-postfix/conversion": {"daemons/import-postfix/postfix", "daemons/import-postfix/setting_map"},
+    "daemons/import-postfix/conversion": {"daemons/import-postfix/draft", "daemons/import-postfix/postfix", "daemons/import-postfix/setting_map"},
     # converts a Postfix configuration: the program
     "daemons/import-postfix": {"daemons/import-postfix/conversion"},
     # mbox and Maildir delivery, safe file access

@@ -164,6 +164,38 @@ next_hop = "none.example"
     CHECK(w.route("broken.example") == "temporary 4.1.2"); // ours to mend: mail waits
 }
 
+TEST_CASE("a transport table names a route: the domain's own hosts, with the settings of the route") {
+    World w("[route.\"slow\"]\nnext_hop = \"mx\"\nconnections = 2\npool = \"second\"\n"
+            "[route.\"relayed\"]\nnext_hop = [\"[a.example]:25\", \"[b.example]:25\"]\n"
+            "[route.\"good.example\"]\nnext_hop = \"[elsewhere.example]:25\"\nconnections = 9\n"
+            "[pool.second]\naddresses = [\"192.0.2.1\"]\n");
+    auto routed = w.manager.ask<Routed>(proto::route::Route{1, "via:slow:good.example"});
+    CHECK(routed.link == "slow:mx1.example;mx2.example@second");
+    CHECK(routed.rule == "slow");
+    CHECK(routed.connections == 2);
+    CHECK(routed.records_of == "good.example");
+    CHECK(routed.hosts.size() == 2);
+    CHECK(w.route("via:slow:also.example") == "mx slow:mx1.example;mx2.example@second"); // as the same link
+    CHECK(w.route("via:slow:[192.0.2.9]") == "configured slow:[192.0.2.9]@second");
+    CHECK(w.route("via:slow:[d.example]:27") == "configured slow:[d.example]:27@second");
+    CHECK(w.route("via:slow:good.example:587") == "mx slow:mx1.example:587;mx2.example:587@second");
+    CHECK(w.route("via:relayed:whatever.example") == "configured relayed:[a.example]");
+    static_cast<void>(w.manager.channel().send(proto::route::LinkState{"relayed:[a.example]", true}));
+    CHECK(w.route("via:relayed:whatever.example") == "configured relayed:[b.example]");
+    routed = w.manager.ask<Routed>(proto::route::Route{1, "via:gone:good.example"});
+    CHECK(routed.kind == decide::RouteKind::temporary);
+    CHECK(routed.text.find("there is no [route.\"gone\"]") != std::string::npos);
+    CHECK(w.route("via:gone:[d.example]:27") == "temporary 4.3.5");
+}
+
+TEST_CASE("a transport table sends a domain's mail to its own hosts, whatever the routes say") {
+    World w("[route.\"*\"]\nnext_hop = \"[relay.example]:25\"\n[route.\"good.example\"]\nnext_hop = \"[x.example]\"");
+    CHECK(w.route("via:mx:good.example") == "mx mx1.example;mx2.example");
+    CHECK(w.route("via:mx:587:good.example") == "mx mx1.example:587;mx2.example:587");
+    CHECK(w.route("via:mx:[192.0.2.9]") == "mx 192.0.2.9");
+    CHECK(w.route("via:mx:null.example") == "permanent 5.1.10"); // as without a table: no relay of ours is at fault
+}
+
 TEST_CASE("a relay host serves what no other rule does") {
     World w("[route.\"*\"]\nnext_hop = \"[relay.example]:25\"\n[route.\"good.example\"]\nnext_hop = \"mx\"");
     CHECK(w.route("anything.at.all") == "configured [relay.example]");

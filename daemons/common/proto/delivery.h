@@ -78,6 +78,7 @@ struct Deliver { // queue-manager → agent
     bool secure = false;                   // as route::Routed says of the domain's hosts
     std::vector<std::string> replies;      // what the route of its domain says of replies (decide::ReplyRule)
     bool to_content_filter = false;        // the message comes back, and only then goes its way
+    std::string route = {};                // the route that a table named for this mail (decide/routing/route_name.h)
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("delivery", m.delivery);
@@ -91,6 +92,7 @@ struct Deliver { // queue-manager → agent
         f("secure", m.secure);
         f("replies", m.replies);
         f("to_content_filter", m.to_content_filter);
+        f("route", m.route);
     }
 };
 

@@ -18,7 +18,9 @@ namespace proto::route {
 
 inline constexpr std::string_view conversation = "route";
 
-// A "domain" that names its next hop itself, as in [route]: "via:[relay.example.net]:2525".
+// A "domain" that names its next hop itself, as in [route]: "via:[relay.example.net]:2525"; or the pattern of a route;
+// or a route by which a domain's mail goes, "via:slow:remote.example" (decide/routing/route_name.h); or a domain whose
+// own MX hosts are meant, "via:mx:remote.example" (decide/routing/own_hosts.h).
 inline constexpr std::string_view via = "via:";
 
 struct Host {

@@ -7,6 +7,7 @@
 #include "daemons/decide/addressing/address_class.h"
 #include "daemons/decide/rewriting/expansion_tables.h"
 #include "daemons/decide/rewriting/masquerade.h"
+#include "daemons/decide/routing/transport_entry.h"
 #include "libsmtp/text/text.h"
 #include "libspool/delivery/resolved_recipient.h"
 #include <cstddef>
@@ -61,8 +62,8 @@ struct ExpansionSettings {
     Mailboxes mailboxes = Mailboxes::files; // of users, if local_transport is ""
     std::string default_user;               // runs commands and writes files of aliases without a user of their own
     Permitted commands, files;
-    // Programs that a transport may be: names of [command.<name>], and as whom each runs, in the same order.
-    std::vector<std::string> programs, program_users;
+    TransportNames transports;
+    std::vector<std::string> program_users; // as whom each of transports.commands runs, in the same order
 };
 
 using spool::ResolvedRecipient;

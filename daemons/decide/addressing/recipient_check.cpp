@@ -127,7 +127,7 @@ private:
         const auto found = lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
         if (const auto word = wait_for(found.answer.status)) return *word;
         if (found.answer.status == Status::none) return {};
-        const auto word = TransportEntry::parse(found.answer.value, settings_.programs);
+        const auto word = TransportEntry::parse(found.answer.value, settings_.transports);
         if (word && word->kind == TransportEntry::Kind::fail) return unknown(word->status, word->value);
         return {};
     }

@@ -152,7 +152,7 @@ bool Expander::by_transport(const std::string& address, const Provenance& via) {
     const auto found = lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
     if (result_.waits_for(found.answer)) return true;
     if (found.answer.status == Status::none) return false;
-    const auto word = TransportEntry::parse(found.answer.value, settings_.programs);
+    const auto word = TransportEntry::parse(found.answer.value, settings_.transports);
     if (!word) {
         result_.defer("4.3.5", fmt::format("a transport table has \"{}\" for <{}>: not a valid next hop",
                                            smtp::printable(found.answer.value, 100), address));
@@ -231,11 +231,12 @@ void Expander::deliver_to_mailbox(const std::string& address, const std::string&
 
 // To one of [command.<name>], which exists.
 void Expander::deliver_to_program(std::string_view name, const std::string& address, const Provenance& via) {
-    const auto found = std::ranges::find(settings_.programs, name);
-    if (found == settings_.programs.end()) return result_.defer("4.3.5", fmt::format("there is no [command.{}]", name));
+    const auto& programs = settings_.transports.commands;
+    const auto found = std::ranges::find(programs, name);
+    if (found == programs.end()) return result_.defer("4.3.5", fmt::format("there is no [command.{}]", name));
     auto one = result_.base(Fate::local, address, via);
     one.target = command_target(name);
-    one.user = settings_.program_users[static_cast<std::size_t>(found - settings_.programs.begin())];
+    one.user = settings_.program_users[static_cast<std::size_t>(found - programs.begin())];
     result_.add(std::move(one));
 }
 
@@ -250,7 +251,7 @@ void Expander::deliver_remotely(const std::string& address, const Provenance& vi
         const auto found = lookups_.in_tables(settings_.tables.sender_relay, keys);
         if (result_.waits_for(found.answer)) return;
         if (found.answer.status == Status::found) {
-            const auto word = TransportEntry::parse(found.answer.value);
+            const auto word = TransportEntry::parse(found.answer.value, settings_.transports);
             using Kind = TransportEntry::Kind;
             if (word && word->kind == Kind::defer) return result_.defer(word->status, word->value);
             if (!word || (word->kind != Kind::next_hop && word->kind != Kind::as_usual))

@@ -1,4 +1,5 @@
 #include "daemons/decide/routing/transport_entry.h"
+#include "daemons/decide/routing/route_name.h"
 #include "daemons/decide/routing/routing.h"
 #include "libsmtp/protocol/reply.h"
 #include "libsmtp/text/text.h"
@@ -51,7 +52,7 @@ std::optional<TransportEntry> by_lmtp(std::string_view rest) {
 
 } // namespace
 
-std::optional<TransportEntry> TransportEntry::parse(std::string_view text, std::span<const std::string> commands) {
+std::optional<TransportEntry> TransportEntry::parse(std::string_view text, const TransportNames& names) {
     text = trimmed(text);
     const auto colon = text.find(':');
     const auto word = smtp::lowered(text.substr(0, colon));
@@ -66,14 +67,19 @@ std::optional<TransportEntry> TransportEntry::parse(std::string_view text, std::
     if (word == "error") return ended(Kind::fail, rest, "5.0.0", "mail for this address is not accepted");
     if (word == "defer" || word == "retry")
         return ended(Kind::defer, rest, "4.0.0", "mail for this address is deferred");
-    const auto known = [&](std::string_view name) { return std::ranges::find(commands, name) != commands.end(); };
+    const auto known = [](const std::vector<std::string>& all, std::string_view name) {
+        return std::ranges::find(all, name) != all.end();
+    };
     if (word == "command") {
-        if (!known(rest)) return {};
+        if (!known(names.commands, rest)) return {};
         return TransportEntry{Kind::command, std::string(rest), {}, {}};
     }
     // Postfix's transports of its master.cf, whose further words are for pipe(8).
-    if (const auto name = text.substr(0, colon); known(name))
+    if (const auto name = text.substr(0, colon); known(names.commands, name))
         return TransportEntry{Kind::command, std::string(name), {}, {}};
+    if (known(names.routes, word))
+        if (const auto by = RouteName::parse_entry(word + ":" + std::string(rest)))
+            return TransportEntry{Kind::next_hop, by->to_string(), {}, {}};
     return hop(std::string(text)); // relay.example.net:2525, srv:example.net
 }
 

@@ -1,9 +1,11 @@
 // Mailboxes of people who are no users of this system, and tables that rewrite addresses and say where they
 // go.
 #include "daemons/decide/addressing/command_words.h"
+#include "daemons/decide/routing/route_name.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/smtp_transports.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
@@ -165,7 +167,7 @@ void masquerade(Import& import) {
 
 // Entries our transport tables do not understand are named.
 void transport(Import& import) {
-    const auto programs = imported_programs(import);
+    const decide::TransportNames names{imported_programs(import), imported_routes(import)};
     const auto tables = converted_tables(import, "transport_maps");
     if (!tables.empty()) import.set("transport.tables", toml(tables), "transport_maps");
     for (const auto& word : import.words("transport_maps")) {
@@ -177,9 +179,9 @@ void transport(Import& import) {
         std::size_t odd = 0;
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
             const auto colon = entry.value.find(':');
-            const auto known = decide::TransportEntry::parse(entry.value, programs);
+            const auto known = decide::TransportEntry::parse(entry.value, names);
             const bool other = known && known->kind == decide::TransportEntry::Kind::next_hop &&
-                               colon != std::string::npos &&
+                               colon != std::string::npos && !decide::RouteName::parse(known->value) &&
                                std::ranges::any_of(import.services, [&](const auto& each) {
                                    return each.type == "unix" && each.name == entry.value.substr(0, colon) &&
                                           each.name != "smtp" && each.name != "relay" && each.name != "lmtp";
@@ -194,10 +196,8 @@ void transport(Import& import) {
             if (++odd <= 20)
                 import.mark_unsupported(
                     "transport_maps",
-                    fmt::format("{} line {}: \"{} {}\": a transport of master.cf other than smtp, "
-                                "relay, lmtp, local, virtual, "
-                                "error, retry, discard and programs has no counterpart; mail for it waits "
-                                "until the line is changed",
+                    fmt::format("{} line {}: \"{} {}\": master.cf has no transport of that name that sends mail or "
+                                "runs a program; mail for it waits until the line is changed",
                                 type->name, entry.line, entry.key, postfix::excerpt(entry.value)));
         }
         if (odd > 20)

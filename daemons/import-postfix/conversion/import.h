@@ -3,7 +3,7 @@
 // nothing about mail.
 #pragma once
 #include "daemons/common/net/network.h"
-#include "daemons/import-postfix/conversion/config_draft.h"
+#include "daemons/import-postfix/draft/config_draft.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/values.h"
 #include "daemons/import-postfix/setting_map/setting_map.h"

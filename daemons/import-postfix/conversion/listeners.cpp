@@ -2,6 +2,7 @@
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/networks.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/smtp_transports.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
@@ -344,6 +345,7 @@ void other_service(Import& import, const Service& service) {
                                            "the [route]");
             return;
         }
+        if (becomes_route(import, service)) return import_route_of_transport(import, service);
         if (is_pool_for_senders(import, service)) return import.record_service(service, Kind::converted);
         import.record_service(service, Kind::unsupported,
                               "another SMTP transport: write a [route] for the domains that use it, with its own tls, "

@@ -58,9 +58,17 @@ bool is_used_transport(Import& import, const postfix::Service& service) {
     for (const auto* name : {"mailbox_transport", "virtual_transport", "default_transport", "relay_transport",
                              "local_transport", "fallback_transport", "smtpd_proxy_filter"})
         if (is_it(import.value(name))) return true;
+    return is_named_by_transport_maps(import, service);
+}
+
+bool is_named_by_transport_maps(Import& import, const postfix::Service& service) {
+    const auto is_it = [&](std::string_view value) {
+        return value == service.name || value.starts_with(service.name + ":");
+    };
     return std::ranges::any_of(import.words("transport_maps"), [&](const auto& word) {
         const auto type = postfix::parse_typed(word);
-        if (!type || !import.environment.exists(import.resolved_path(type->name))) return false;
+        if (!type || (type->type != "inline" && !import.environment.exists(import.resolved_path(type->name))))
+            return false;
         const auto entries = table_entries(import, "transport_maps", word);
         return entries && std::ranges::any_of(*entries, [&](const auto& entry) { return is_it(entry.value); });
     });

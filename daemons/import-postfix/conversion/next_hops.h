@@ -22,8 +22,11 @@ std::optional<std::string> service_address(Import& import, std::string_view text
 
 // The service of master.cf is named where transports are named, in main.cf or in a transport table.
 bool is_used_transport(Import& import, const postfix::Service& service);
-// Does sender_dependent_default_transport_maps name this SMTP transport, and has it nothing of its own but source
-// addresses? It then becomes a [pool].
+// … in a table of transport_maps.
+bool is_named_by_transport_maps(Import& import, const postfix::Service& service);
+// … in a table of sender_dependent_default_transport_maps.
+bool is_named_for_senders(Import& import, const postfix::Service& service);
+// The same, of an SMTP transport that has nothing of its own but source addresses. It then becomes a [pool].
 bool is_pool_for_senders(Import& import, const postfix::Service& service);
 // The pipe(8) services that become [command.<name>], by name: those that are used, and can be carried over.
 std::vector<std::string> imported_programs(Import& import);

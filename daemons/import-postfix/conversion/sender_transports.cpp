@@ -1,10 +1,12 @@
-// sender_dependent_default_transport_maps: a transport that only has source addresses of its own is a pool, and a next
-// hop is one of sender_relay.tables.
+// sender_dependent_default_transport_maps: a transport that only has source addresses of its own is a pool; one with
+// more is a route, and that and a next hop are entries of sender_relay.tables.
 #include "daemons/common/net/network.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/smtp_transports.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -72,6 +74,8 @@ public:
         if (!transport.empty() && transport != "smtp" && transport != "relay") {
             const auto service = std::ranges::find_if(
                 import_.services, [&](const auto& each) { return each.type == "unix" && each.name == transport; });
+            if (service != import_.services.end() && becomes_route(import_, *service))
+                return hops_.push_back(fmt::format("{} {}:{}", entry.key, smtp::lowered(transport), hop.value_or("")));
             const auto addresses =
                 service == import_.services.end() ? std::vector<std::string>{} : source_addresses(import_, *service);
             if (addresses.empty())
@@ -106,7 +110,10 @@ private:
 } // namespace
 
 bool is_pool_for_senders(Import& import, const postfix::Service& service) {
-    if (source_addresses(import, service).empty()) return false;
+    return !source_addresses(import, service).empty() && is_named_for_senders(import, service);
+}
+
+bool is_named_for_senders(Import& import, const postfix::Service& service) {
     return std::ranges::any_of(import.words(transports_by_sender), [&](const auto& word) {
         const auto entries =
             is_readable(import, word) ? table_entries(import, transports_by_sender, word) : std::nullopt;

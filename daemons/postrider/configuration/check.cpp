@@ -7,6 +7,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/config/sections/server/listener.h"
+#include "daemons/common/config/transport_names.h"
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
 #include "daemons/common/crypto/tls/context.h"
@@ -153,7 +154,9 @@ int check(const Arguments& arguments) {
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
     for (const auto& table : config->addresses.transport.tables)
         for (const auto& each :
-             lint_transport_table(config->addresses, config->commands, config->tables, table).problems)
+             lint_transport_table(config->addresses, config::transport_names(config->commands, config->routes),
+                                  config->tables, table)
+                 .problems)
             warnings.push_back(each.line == 0 ? fmt::format("{}: {}", table, each.message)
                                               : fmt::format("{}, line {}: {}", table, each.line, each.message));
     if (const auto name = config::System::here().mailname; !name.empty() && !config::is_domain_name(name))

@@ -4,6 +4,7 @@
 #include "daemons/common/commands/database_files.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
+#include "daemons/common/config/transport_names.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/lookup/format/compile.h"
 #include "daemons/common/lookup/format/specification.h"
@@ -100,7 +101,8 @@ TableValues lint_values(const config::Config& config, const std::string& table) 
         for (auto& odd : review.odd) out.problems.push_back({odd.line, std::move(odd.message)});
         if (review.scan) out.scan = std::move(review.scan);
     }
-    auto transports = lint_transport_table(config.addresses, config.commands, config.tables, table);
+    auto transports = lint_transport_table(config.addresses, config::transport_names(config.commands, config.routes),
+                                           config.tables, table);
     std::ranges::move(transports.problems, std::back_inserter(out.problems));
     if (transports.scan) out.scan = std::move(transports.scan);
     return out;

@@ -8,9 +8,9 @@
 namespace postrider {
 
 std::optional<std::string> lint_transport(std::string_view value, MailboxDelivery mailboxes,
-                                          std::span<const std::string> commands) {
+                                          const decide::TransportNames& names) {
     using Kind = decide::TransportEntry::Kind;
-    const auto word = decide::TransportEntry::parse(value, commands);
+    const auto word = decide::TransportEntry::parse(value, names);
     if (!word) return " is not a valid next hop: mail for it waits";
     if (!word->warning.empty()) return ": " + word->warning;
     if (word->kind == Kind::mailbox && mailboxes == MailboxDelivery::unconfigured)
@@ -18,14 +18,12 @@ std::optional<std::string> lint_transport(std::string_view value, MailboxDeliver
     return std::nullopt;
 }
 
-TransportLint lint_transport_table(const config::Addresses& addresses, const std::vector<config::MailCommand>& commands,
+TransportLint lint_transport_table(const config::Addresses& addresses, const decide::TransportNames& names,
                                    const std::vector<config::LookupTable>& known, const std::string& table) {
     const auto& transports = addresses.transport.tables;
     if (std::ranges::find(transports, table) == transports.end()) return {};
     const auto mailboxes =
         addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured : MailboxDelivery::configured;
-    std::vector<std::string> names;
-    for (const auto& command : commands) names.push_back(command.name);
     tables::Problems problems;
     TransportLint out;
     out.scan = tables::each_value(table, known, [&](const tables::TableValue& each) {

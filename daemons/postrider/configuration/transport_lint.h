@@ -3,11 +3,10 @@
 #pragma once
 #include "daemons/common/config/sections/recipients/addresses.h"
 #include "daemons/common/config/sections/recipients/lookup.h"
-#include "daemons/common/config/sections/recipients/mail_command.h"
 #include "daemons/common/lookup/format/contents.h"
 #include "daemons/common/lookup/tables/values.h"
+#include "daemons/decide/routing/transport_entry.h"
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,17 +15,16 @@ namespace postrider {
 
 enum class MailboxDelivery : bool { unconfigured, configured }; // virtual_mailbox.deliver
 
-// What is wrong with a value that makes mail wait or does not mean what it seems to. `commands`: the names of
-// [command.<name>].
+// What is wrong with a value that makes mail wait or does not mean what it seems to.
 std::optional<std::string> lint_transport(std::string_view value, MailboxDelivery mailboxes,
-                                          std::span<const std::string> commands);
+                                          const decide::TransportNames& names);
 
 struct TransportLint {
     std::vector<tables::Problem> problems; // the first of them
     std::optional<tables::Scan> scan;      // nothing: it is none of transport.tables
 };
 // Of all values of a table by its name, as far as they can be listed.
-TransportLint lint_transport_table(const config::Addresses& addresses, const std::vector<config::MailCommand>& commands,
+TransportLint lint_transport_table(const config::Addresses& addresses, const decide::TransportNames& names,
                                    const std::vector<config::LookupTable>& known, const std::string& table);
 
 } // namespace postrider

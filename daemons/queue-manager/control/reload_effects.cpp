@@ -3,6 +3,7 @@
 #include "daemons/common/proto/route.h"
 #include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/queue/ladder.h"
+#include "daemons/decide/routing/route_name.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,8 +24,10 @@ struct Side {
     explicit Side(const config::Config& config) : config(config), routes(config.routes) {}
     // By the route of that name, if an operator or a table named it.
     const RouteRule* rule(std::string_view domain) const {
-        return domain.starts_with(proto::route::via) ? routes.named(domain.substr(proto::route::via.size()))
-                                                     : routes.find(domain);
+        if (!domain.starts_with(proto::route::via)) return routes.find(domain);
+        const auto name = domain.substr(proto::route::via.size());
+        const auto by = decide::RouteName::parse(name);
+        return by ? routes.named(by->route) : routes.named(name);
     }
     const config::Config& config;
     decide::RouteTable routes;

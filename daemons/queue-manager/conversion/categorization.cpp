@@ -4,6 +4,7 @@
 #include "daemons/common/text/idn.h"
 #include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/message/dsn_requests.h"
+#include "daemons/decide/routing/own_hosts.h"
 #include "daemons/queue-manager/conversion/records.h"
 #include "libsmtp/protocol/reply.h"
 #include "libsmtp/text/text.h"
@@ -401,7 +402,11 @@ std::string local_target_text(const spool::ResolvedRecipient& outcome) {
 }
 
 std::string destination_of(std::string_view address, std::string_view transport) {
-    return transport.empty() ? domain_of(address) : std::string(proto::route::via).append(transport);
+    if (transport.empty()) return domain_of(address);
+    if (const auto own = decide::OwnHosts::of(transport, domain_of(address)))
+        return std::string(proto::route::via).append(own->to_string());
+    auto out = std::string(proto::route::via).append(transport);
+    return out.ends_with(':') ? out + domain_of(address) : out; // a route by its name
 }
 
 std::string domain_of(std::string_view address) {

@@ -3,6 +3,7 @@
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/queue/failure_mapping.h"
+#include "daemons/decide/routing/route_name.h"
 #include <algorithm>
 #include <utility>
 
@@ -49,6 +50,7 @@ std::vector<std::string> DeliveryOrders::replies_by(std::string_view rule) const
 void DeliveryOrders::deliver(const decide::queue::Deliver& action, std::span<const std::uint32_t> numbers) {
     CRASH_POINT("queue-manager.deliver");
     const auto& domains = deps_.router.domains();
+    const std::string rule(domains.rule_of(action.domain));
     const proto::delivery::Deliver order{action.connection,
                                          action.delivery,
                                          action.id,
@@ -59,8 +61,9 @@ void DeliveryOrders::deliver(const decide::queue::Deliver& action, std::span<con
                                          to_wire(action.queued),
                                          domains.sts_of(action.domain),
                                          action.secure,
-                                         replies_by(domains.rule_of(action.domain)),
-                                         deps_.filters.has(action.domain)};
+                                         replies_by(rule),
+                                         deps_.filters.has(action.domain),
+                                         decide::is_route_name(rule) ? rule : std::string()};
     if (deps_.agents.send(action.agent, order) != ipc::SendResult::too_long) return;
     deps_.driver.later([this, order] { // as if the attempt had failed
         deps_.log.error("{}: too many recipients for one transaction: {}", order.queue_id.text(),

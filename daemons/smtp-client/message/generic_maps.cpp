@@ -40,16 +40,19 @@ void GenericMaps::configure(Settings settings) {
     tables_.configure(settings.sections, std::move(settings.maps_socket));
 }
 
-const std::vector<std::string>& GenericMaps::tables_for(std::string_view recipient) const {
+const std::vector<std::string>& GenericMaps::tables_for(std::string_view recipient, std::string_view route) const {
+    if (const auto* rule = route.empty() ? nullptr : routes_.named(route); rule && rule->generic_tables)
+        return *rule->generic_tables;
     const auto* rule = routes_.find(idn::ascii_domain(recipient.substr(recipient.rfind('@') + 1)));
     return rule && rule->generic_tables ? *rule->generic_tables : general_;
 }
 
-const std::vector<std::string>& GenericMaps::tables_for_all(const std::vector<std::string>& recipients) const {
+const std::vector<std::string>& GenericMaps::tables_for_all(const std::vector<std::string>& recipients,
+                                                            std::string_view route) const {
     static const std::vector<std::string> none;
     const auto* out = &none;
     for (const auto& recipient : recipients) {
-        const auto& tables = tables_for(recipient);
+        const auto& tables = tables_for(recipient, route);
         if (tables.empty()) continue;
         if (&tables == &general_) return general_;
         if (out->empty()) out = &tables;

@@ -29,11 +29,13 @@ public:
     void configure(Settings settings);
     // False: no address is rewritten.
     bool any() const { return any_; }
-    // Those for mail to an address: of the route of its domain, or the general ones.
-    const std::vector<std::string>& tables_for(std::string_view recipient) const;
+    // Those for mail to an address: of the route that a table named ("" none), of the route of its domain, or the
+    // general ones.
+    const std::vector<std::string>& tables_for(std::string_view recipient, std::string_view route) const;
     // Those for the sender and the header of one transaction to these addresses: the general ones if any recipient has
     // them, else those of the first recipient that has some. Empty: no recipient has any.
-    const std::vector<std::string>& tables_for_all(const std::vector<std::string>& recipients) const;
+    const std::vector<std::string>& tables_for_all(const std::vector<std::string>& recipients,
+                                                   std::string_view route) const;
     const decide::RewritingSettings& rewriting() const { return rewriting_; }
     const decide::ExpansionTables& lookups() const { return lookups_; }
     void ask(const decide::LookupRequest& need) { tables_.ask(need.name, need.key); }

@@ -17,9 +17,9 @@ OutgoingAddresses::OutgoingAddresses(spool::MessageReader& message, GenericMaps&
                                      const std::optional<OutgoingHeader>& header, std::function<void()> wake)
     : message_(message), maps_(maps), wake_(std::move(wake)),
       waiter_(maps, [this](const decide::LookupRequest& request) { answered(request); }) {
-    tables_.push_back(maps.tables_for_all(transaction.recipients));
+    tables_.push_back(maps.tables_for_all(transaction.recipients, transaction.route));
     for (const auto& recipient : transaction.recipients) {
-        const auto number = number_of(maps.tables_for(recipient));
+        const auto number = number_of(maps.tables_for(recipient, transaction.route));
         of_recipients_.emplace(recipient, number);
         open_.insert({number, recipient});
     }

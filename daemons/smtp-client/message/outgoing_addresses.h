@@ -25,6 +25,7 @@ public:
     struct Transaction {
         std::string reverse_path;
         std::vector<std::string> recipients; // their addresses, in order
+        std::string route;                   // that a table named; "" none
     };
     // `message` and `maps` must outlive it. `header`: as rules have changed it; nothing: as stored. `wake`: prepare()
     // has more to do; never called from within it.

@@ -26,11 +26,11 @@ TlsNeeds DeliveryJob::needs_abroad(ClientContext& context) {
     if (probe_) {
         needs_ = tls_needs_of(context, *probe_);
     } else if (message_) {
-        needs_ = tls_needs_of(context, *message_, order_.recipients);
+        needs_ = tls_needs_of(context, *message_, order_.recipients, order_.route);
     } else {
         const auto message = context.messages.open(order_.queue_id, proto::delivery::file_of(order_));
         if (!message) return {context.settings.tls, ""}; // why, is found again when it is handed over
-        needs_ = tls_needs_of(context, *message, order_.recipients);
+        needs_ = tls_needs_of(context, *message, order_.recipients, order_.route);
     }
     return *needs_;
 }
@@ -109,6 +109,7 @@ spool::ReadResult<OutgoingAddresses::State> DeliveryJob::rewrite(GenericMaps& ma
     if (!addresses_) {
         const auto& state = message_->state();
         OutgoingAddresses::Transaction transaction;
+        transaction.route = order_.route;
         for (const auto number : order_.recipients) {
             if (number >= state.recipients.size()) continue;
             const auto& recipient = state.recipients[number];
@@ -116,7 +117,8 @@ spool::ReadResult<OutgoingAddresses::State> DeliveryJob::rewrite(GenericMaps& ma
             if (transaction.recipients.empty()) transaction.reverse_path = state.reverse_path_of(recipient);
             transaction.recipients.push_back(recipient.address);
         }
-        if (maps.tables_for_all(transaction.recipients).empty()) return OutgoingAddresses::State::ready;
+        if (maps.tables_for_all(transaction.recipients, transaction.route).empty())
+            return OutgoingAddresses::State::ready;
         addresses_ = std::make_unique<OutgoingAddresses>(*message_, maps, transaction, ruled_header_, std::move(wake));
     }
     return addresses_->prepare();

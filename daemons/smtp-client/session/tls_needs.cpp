@@ -1,5 +1,6 @@
 #include "daemons/smtp-client/session/tls_needs.h"
 #include "daemons/common/text/idn.h"
+#include "daemons/decide/routing/route_name.h"
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -12,9 +13,9 @@ namespace {
 
 std::string domain_of(std::string_view address) { return idn::ascii_domain(address.substr(address.rfind('@') + 1)); }
 
-TlsLevel level_of_domain(const ClientContext& context, std::string_view domain) {
+TlsLevel level_of_domain(const ClientContext& context, std::string_view domain, std::string_view rule) {
     const auto otherwise = context.settings.tls;
-    return context.tls_routes ? context.tls_routes->tls_level(domain, otherwise) : otherwise;
+    return context.tls_routes ? decide::tls_level(*context.tls_routes, domain, rule, otherwise) : otherwise;
 }
 
 } // namespace
@@ -29,7 +30,7 @@ TlsNeeds tls_needs_of(const ClientContext& context, const smtp::Transaction& tra
     std::optional<TlsLevel> strictest;
     for (const auto& recipient : transaction.recipients) {
         needs.domain = domain_of(recipient.address);
-        strictest = std::max(strictest.value_or(TlsLevel::none), level_of_domain(context, needs.domain));
+        strictest = std::max(strictest.value_or(TlsLevel::none), level_of_domain(context, needs.domain, {}));
     }
     needs.level = strictest.value_or(needs.level);
     return needs;
@@ -37,7 +38,7 @@ TlsNeeds tls_needs_of(const ClientContext& context, const smtp::Transaction& tra
 
 // The recipients are of one domain, unless an operator rerouted the message: then the strictest counts.
 TlsNeeds tls_needs_of(const ClientContext& context, const spool::MessageReader& message,
-                      const std::vector<std::uint32_t>& numbers) {
+                      const std::vector<std::uint32_t>& numbers, std::string_view rule) {
     const auto& recipients = message.state().recipients;
     const auto otherwise = context.settings.tls;
     std::optional<TlsLevel> strictest;
@@ -45,7 +46,7 @@ TlsNeeds tls_needs_of(const ClientContext& context, const spool::MessageReader& 
     for (const auto number : numbers) {
         if (number >= recipients.size()) continue;
         const auto domain = domain_of(recipients[number].address);
-        const auto level = level_of_domain(context, domain);
+        const auto level = level_of_domain(context, domain, rule);
         if (!strictest) {
             needs.domain = domain;
             const auto& reporter = context.tls_reports_from;

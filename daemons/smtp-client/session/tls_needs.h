@@ -14,8 +14,8 @@ namespace smtp_client {
 decide::TlsLevel tls_level_of_route(const ClientContext& context, std::string_view rule);
 // Of a transaction without a message.
 TlsNeeds tls_needs_of(const ClientContext& context, const smtp::Transaction& transaction);
-// Of a message for these of its recipients.
+// Of a message for these of its recipients, by the route of that pattern.
 TlsNeeds tls_needs_of(const ClientContext& context, const spool::MessageReader& message,
-                      const std::vector<std::uint32_t>& recipients);
+                      const std::vector<std::uint32_t>& recipients, std::string_view rule);
 
 } // namespace smtp_client

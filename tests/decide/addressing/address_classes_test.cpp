@@ -249,7 +249,7 @@ TEST_CASE("recipients are checked as their class has it, and aliases are not fol
 
 TEST_CASE("a transport table or the place of virtual mailboxes is a program") {
     World w;
-    w.settings.programs = {"sympa", "pager"};
+    w.settings.transports.commands = {"sympa", "pager"};
     w.settings.program_users = {"list", "daemon"};
     w.table(&Tables::transport, "text:/t") = {
         {"inner.example", "command:sympa"}, {"ops@here.example", "pager:"}, {"far.example", "command:other"}};

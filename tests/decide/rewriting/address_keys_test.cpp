@@ -108,7 +108,7 @@ TEST_CASE("what a transport table may say") {
     is("Defer:", Kind::defer, "mail for this address is deferred", "4.0.0");
     for (const auto* bad : {"[", "ftp:[x]", "smtp:[x", "a b", "[x]:99999", "lmtp:", "unix:/run/x", "../etc"})
         CHECK_MESSAGE(!TransportEntry::parse(bad), bad);
-    const std::vector<std::string> programs = {"sympa", "mailman"};
+    const decide::TransportNames programs{{"sympa", "mailman"}, {}};
     for (const auto* text : {"command:sympa", "Command: sympa ", "sympa:", "sympa:lists.example"}) {
         const auto entry = TransportEntry::parse(text, programs);
         REQUIRE_MESSAGE(entry.has_value(), text);
@@ -118,6 +118,15 @@ TEST_CASE("what a transport table may say") {
     CHECK(!TransportEntry::parse("command:other", programs));
     CHECK(!TransportEntry::parse("command:", programs));
     CHECK(TransportEntry::parse("sympa", programs)->kind == Kind::next_hop); // a host of that name
+    const decide::TransportNames routes{{"sympa"}, {"slow", "sympa"}};
+    const auto by = [&](std::string_view text) { return TransportEntry::parse(text, routes); };
+    for (const auto* text : {"slow:", " Slow: "}) CHECK(by(text) == TransportEntry{Kind::next_hop, "slow:", "", ""});
+    CHECK(by("slow:[Relay.Example]:26")->value == "slow:[relay.example]:26");
+    CHECK(by("slow:relay.example")->value == "slow:relay.example:25"); // its MX hosts, whatever the recipient's domain
+    CHECK(by("slow:relay.example:587")->value == "slow:relay.example:587");
+    CHECK(by("sympa:")->kind == Kind::command);
+    for (const auto* bad : {"other:", "slow:lmtp:/run/x", "slow:mx", "slow:srv:relay.example", "slow:[x"})
+        CHECK_MESSAGE(!by(bad), bad);
 }
 
 TEST_CASE("the place of a mailbox never leaves its directories") {

@@ -348,11 +348,11 @@ TEST_CASE("transports by sender that are only source addresses are pools") {
     CHECK(key(from, "pools.by_sender") == R"(["@news.example bulk", "ann@a.example vip", "@d.example bulk"])");
     CHECK(key(from, "sender_relay.tables") == R"(["table:sender_transports"])");
     CHECK(key(from, "table.sender_transports.entries") ==
-          R"(["@b.example [relay.example]:587", "@d.example [out.example]"])");
+          R"(["@b.example [relay.example]:587", "@c.example slow:", "@d.example [out.example]"])");
     CHECK(result_of(from, "bulk unix").kind == SettingResult::Kind::converted);
-    const auto& found = result_of(from, "sender_dependent_default_transport_maps");
-    CHECK(found.kind == SettingResult::Kind::unsupported); // slow:
-    CHECK(all(found.remarks).find("@c.example") != std::string::npos);
+    CHECK(result_of(from, "sender_dependent_default_transport_maps").kind == SettingResult::Kind::converted);
+    CHECK(key(from, "route.\"slow\".connections") == "1");
+    CHECK(all(result_of(from, "slow unix").remarks).find("Postfix ignores it") != std::string::npos);
     const auto table = drafted("sender_dependent_default_transport_maps = pcre:/x\n");
     CHECK(all(result_of(table, "sender_dependent_default_transport_maps").remarks).find("[pools] by_sender") !=
           std::string::npos);

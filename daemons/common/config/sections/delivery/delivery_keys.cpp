@@ -121,7 +121,9 @@ Section section_for(decide::RouteRule& s) {
     return {"route.\"<domain>\"",
             "Where mail for a domain is sent: \"example.com\" matches the domain itself, \".example.com\" all "
             "domains below it, \"*\" all domains without another rule (a relay host). The longest match applies. "
-            "Without a rule, mail goes to the domain's MX hosts.",
+            "Without a rule, mail goes to the domain's MX hosts. Tables of next hops (transport.tables) can name a "
+            "route without a dot, [route.\"slow\"], as \"slow:\": with next_hop = \"mx\", mail goes to the MX hosts of "
+            "its domain, over links of this route's own.",
             {
                 {"next_hop", NextHopsKey{&s.next_hops},
                  "One next hop, or a list in order of preference; next hops in a nested list have equal preference. "

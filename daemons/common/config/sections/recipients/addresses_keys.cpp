@@ -160,7 +160,9 @@ Section section_for(Transport& s) {
               "used in [route], to \"command:NAME\", a program of [command.NAME], to \"discard:text\", "
               "\"error:5.1.2 text\" or \"defer:4.3.2 text\"; \"local:\" treats "
               "the address as that of a user of this system, \"virtual:\" as one in [virtual_mailbox]. Postfix's "
-              "\"smtp:[host]:port\", \"lmtp:unix:/path\", \":\" and, for a program, \"NAME:\" are accepted as well.",
+              "\"smtp:[host]:port\", \"lmtp:unix:/path\", \":\" and, for a program, \"NAME:\" are accepted as well. "
+              "\"NAME:\" is also a [route.\"NAME\"] whose name has no dot: the mail goes by that route, whatever its "
+              "domain, and \"NAME:[host]:port\" sends it elsewhere with the settings of that route.",
               "[\"text:/etc/postrider/transport\"]"}}};
 }
 
@@ -170,7 +172,7 @@ Section section_for(SenderRelay& s) {
             "entry in a transport table.",
             {{"tables", lookup_tables(s.tables),
               "Tables that map user+extension@domain, user@domain, @domain, or <> for reports, to a next hop in the "
-              "form used in [route].",
+              "form used in [route], or to \"NAME:\", a route as in transport.tables.",
               "[\"text:/etc/postrider/sender_relay\"]"}}};
 }
 

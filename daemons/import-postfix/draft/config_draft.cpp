@@ -1,4 +1,4 @@
-#include "daemons/import-postfix/conversion/config_draft.h"
+#include "daemons/import-postfix/draft/config_draft.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,0 +1,19 @@
+// SMTP transports of master.cf that have settings of their own, and are named by transport tables: "slow unix … smtp".
+// Each becomes a [route] of that name, which our tables name in the same way.
+#pragma once
+#include "daemons/import-postfix/postfix/files.h"
+#include <string>
+#include <vector>
+
+namespace postrider {
+
+class Import;
+
+// Does transport_maps name it, or sender_dependent_default_transport_maps although it has more than source addresses?
+bool becomes_route(Import& import, const postfix::Service& service);
+// The names of all that do, in lower case.
+std::vector<std::string> imported_routes(Import& import);
+// Writes the section of a service that becomes a route, and its result.
+void import_route_of_transport(Import& import, const postfix::Service& service);
+
+} // namespace postrider

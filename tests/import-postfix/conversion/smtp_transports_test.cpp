@@ -1,0 +1,41 @@
+// SMTP transports of master.cf with settings of their own become routes that tables name.
+#include "tests/import-postfix/conversion/machine.h"
+#include <fmt/ranges.h>
+
+using namespace postrider;
+
+TEST_CASE("a transport that transport_maps names is a route of its name") {
+    const auto from = imported(
+        "transport_maps = inline:{ {gmail.example=slow:} {yahoo.example=slow:[relay.example]:26} "
+        "{gone.example=other:} }\n"
+        "slow_destination_concurrency_limit = 3\nslow_destination_rate_delay = 2s\n"
+        "careful_destination_concurrency_limit = 7\n",
+        {},
+        smtp_line +
+            "slow unix - - n - 5 smtp -o smtp_bind_address=192.0.2.7 -o smtp_helo_name=slow.example -o "
+            "smtp_tls_security_level=encrypt -o smtp_fallback_relay=[last.example] -o syslog_name=postfix-slow\n"
+            "careful unix - - n - - smtp\n");
+    CHECK(key(from, "route.\"slow\".next_hop") == R"("mx")");
+    CHECK(key(from, "route.\"slow\".connections") == "1"); // a delay has one at a time
+    CHECK(key(from, "route.\"slow\".messages_per_hour") == "1800");
+    CHECK(key(from, "route.\"slow\".tls") == R"("encrypt")");
+    CHECK(key(from, "route.\"slow\".fallback") == R"(["[last.example]"])");
+    CHECK(key(from, "route.\"slow\".pool") == R"("slow")");
+    CHECK(key(from, "pool.slow.addresses") == R"(["192.0.2.7 slow.example"])");
+    CHECK(result_of(from, "slow unix").kind == SettingResult::Kind::with_remark); // of its processes
+    CHECK(result_of(from, "slow_destination_rate_delay").kind == SettingResult::Kind::converted);
+    CHECK(key(from, "route.\"careful\".next_hop") == "-"); // nothing names it
+    const auto remarks = fmt::format("{}", fmt::join(result_of(from, "transport_maps").remarks, "\n"));
+    CHECK(remarks.find("gone.example other:") != std::string::npos);
+    CHECK_MESSAGE(remarks.find("example slow:") == std::string::npos, remarks);
+}
+
+TEST_CASE("a transport by sender that has more than source addresses is a route") {
+    const auto from = imported("sender_dependent_default_transport_maps = inline:{ {@a.example=Slow:} "
+                               "{@b.example=slow:[relay.example]} }\nSlow_destination_concurrency_limit = 4\n",
+                               {},
+                               smtp_line + "Slow unix - - n - - smtp -o smtp_tls_security_level=none\n"
+                                           "slow unix - - n - - smtp -o smtp_tls_security_level=none\n");
+    CHECK(key(from, "table.sender_transports.entries") == R"(["@a.example slow:", "@b.example slow:[relay.example]"])");
+    CHECK(key(from, "route.\"slow\".tls") == R"("none")");
+}
