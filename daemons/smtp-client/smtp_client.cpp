@@ -63,7 +63,7 @@ SmtpClient::SmtpClient(common::DaemonContext& context, std::unique_ptr<spool::Re
     client_context_.keeps_dialogue = keeps_dialogue(daemon_config.config);
     client_context_.metrics = &context.metrics;
     client_context_.auth = AuthContext(context.request_token, context.report_problem);
-    configure_tls(daemon_config.config);
+    configure_tls(daemon_config);
     configure_accounts(daemon_config);
     configure_pools(daemon_config.config);
     configure_signing(daemon_config);
@@ -110,6 +110,9 @@ void SmtpClient::configure_rules(const config::Config& config) {
     const auto rules = std::make_shared<common::ContentRules>(common::outgoing_rules_of(config.smtp_client));
     rules->body_size = config.content.body_checks_size;
     client_context_.outgoing_rules = rules->empty() ? nullptr : rules;
+    auto replies = common::ReplyPatterns::parse(config.smtp_client.reply_rules); // valid: it has been checked
+    client_context_.reply_patterns =
+        replies && !replies->empty() ? std::make_shared<const common::ReplyPatterns>(*std::move(replies)) : nullptr;
 }
 
 void SmtpClient::configure_signing(const common::DaemonConfig& daemon_config) {
@@ -122,10 +125,13 @@ void SmtpClient::configure_signing(const common::DaemonConfig& daemon_config) {
 }
 
 // What connections from now on know about TLS. Whatever is wrong with it, mail that can do without still goes.
-void SmtpClient::configure_tls(const config::Config& config) {
+void SmtpClient::configure_tls(const common::DaemonConfig& daemon_config) {
+    const auto& config = daemon_config.config;
     const auto& settings = config.smtp_client;
     client_context_.tls_routes.reset();
-    if (std::ranges::any_of(config.routes, [](auto& r) { return r.tls != decide::TlsLevel::by_default; }))
+    if (std::ranges::any_of(config.routes, [](auto& r) {
+            return r.tls != decide::TlsLevel::by_default || r.certificates.certificates;
+        }))
         client_context_.tls_routes.emplace(config.routes);
 
     tls::ClientOptions options;
@@ -140,16 +146,32 @@ void SmtpClient::configure_tls(const config::Config& config) {
             context_.log.warning("smtp_client.tls_ca_file: {}; no server's certificate can be verified",
                                  text.error().what);
     }
-    auto context = tls::Context::client(options);
     client_context_.resumptions = {}; // they know how certificates were judged before
-    client_context_.tls = context ? *std::move(context) : nullptr;
-    if (!context)
-        context_.log.error("{}; mail that requires TLS waits, other mail is sent in plain text", context.error().what);
+    client_context_.tls_of_routes.clear();
+    const auto shown = daemon_config.secrets_as<proto::secrets::Client>().shown;
+    const auto own = std::ranges::find(shown, "", &proto::secrets::ShownCertificates::route);
+    if (own != shown.end()) options.certificates = own->certificates;
+    client_context_.tls = make_tls(options, "");
+    for (const auto& each : shown) {
+        if (each.route.empty()) continue;
+        options.certificates = each.certificates;
+        options.same_authorities = client_context_.tls.get();
+        client_context_.tls_of_routes[each.route] = make_tls(options, each.route);
+    }
     const bool dane =
         asks_dane(settings.tls) || std::ranges::any_of(config.routes, [](auto& r) { return asks_dane(r.tls); });
     if (dane && !client_context_.resolver->trusts_ad())
         context_.log.warning("smtp_client.tls: DANE is not available: it requires a validating name server "
                              "on this host (dns.servers), and dns.trust_ad");
+}
+
+// Null: it cannot be made, which is logged. `route`: the one that it is for; "" all others.
+std::shared_ptr<const tls::Context> SmtpClient::make_tls(const tls::ClientOptions& options, std::string_view route) {
+    auto made = tls::Context::client(options);
+    if (made) return *std::move(made);
+    context_.log.error("{}{}; mail that requires TLS waits, other mail is sent in plain text",
+                       route.empty() ? "" : fmt::format("route.\"{}\": ", route), made.error().what);
+    return nullptr;
 }
 
 // Established connections keep their account.
@@ -182,7 +204,7 @@ void SmtpClient::reconfigure(common::DaemonConfig daemon_config) {
     configure_rules(daemon_config.config);
     dns_ = daemon_config.config.dns;
     client_context_.resolver = std::make_shared<dns::Resolver>(context_.loop, dns_);
-    configure_tls(daemon_config.config);
+    configure_tls(daemon_config);
 }
 
 void SmtpClient::stop(smtp::Duration, std::function<void()> done) {

@@ -37,7 +37,8 @@ private:
     };
 
     void configure_pools(const config::Config& config);
-    void configure_tls(const config::Config& config);
+    void configure_tls(const common::DaemonConfig& daemon_config);
+    std::shared_ptr<const tls::Context> make_tls(const tls::ClientOptions& options, std::string_view route);
     void configure_accounts(const common::DaemonConfig& daemon_config);
     void configure_reports(const config::Config& config);
     void configure_generic(const config::Config& config);

@@ -119,7 +119,7 @@ void Smtpd::configure_access(const config::Config& config) {
         if (const auto* rules = config::access_rules_for(config.access, listener))
             access.rules.emplace(listener.name,
                                  config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter));
-    if (access.rules.empty()) return;
+    if (access.rules.empty() && config.relay.client_certificates.empty()) return;
     access.policy_services = config::policy_services_in(config.access, config.access_classes);
     access.lookups = std::make_shared<common::AccessLookups>(context_.loop, log_, worker_.resolver, config.tables,
                                                              tables::maps_socket(config.spool.directory));

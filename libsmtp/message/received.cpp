@@ -19,6 +19,10 @@ std::string received_field(const ReceivedFacts& facts) {
     const auto helo = facts.helo.empty() ? "unknown" : word(facts.helo);
     fmt::format_to(to, "Received: from {} ({} [{}{}])\r\n", helo, word(facts.name), ipv6 ? "IPv6:" : "", facts.address);
     if (!facts.tls.empty()) fmt::format_to(to, "\t(using {})\r\n", printable(facts.tls, 200));
+    if (!facts.client_certificate.empty() || !facts.certificate_issuer.empty())
+        fmt::format_to(to, "\t(Client CN \"{}\", Issuer \"{}\" ({}))\r\n", word(facts.client_certificate, 100),
+                       word(facts.certificate_issuer, 100),
+                       facts.certificate_verified ? "verified OK" : "not verified");
     fmt::format_to(to, "\tby {} (Postrider) with {} id {}", facts.by, facts.protocol, facts.id);
     if (!facts.recipient.empty()) fmt::format_to(to, "\r\n\tfor <{}>", printable(facts.recipient, 330));
     fmt::format_to(to, "; {}\r\n", facts.date);

@@ -7,12 +7,14 @@
 namespace smtp {
 
 struct ReceivedFacts {
-    std::string_view helo;      // as sent by the client; "" if it sent none
-    std::string_view name;      // the client's verified name, or "unknown"
-    std::string_view address;   // "192.0.2.1" or "2001:db8::1"; "" for a local submission
-    std::string_view by;        // our host name
-    std::string_view protocol;  // "SMTP", "ESMTP", "ESMTPSA", "LMTP" …
-    std::string_view tls;       // "TLSv1.3 with cipher X (256/256 bits)"; "" without TLS
+    std::string_view helo;                                   // as sent by the client; "" if it sent none
+    std::string_view name;                                   // the client's verified name, or "unknown"
+    std::string_view address;                                // "192.0.2.1" or "2001:db8::1"; "" for a local submission
+    std::string_view by;                                     // our host name
+    std::string_view protocol;                               // "SMTP", "ESMTP", "ESMTPSA", "LMTP" …
+    std::string_view tls;                                    // "TLSv1.3 with cipher X (256/256 bits)"; "" without TLS
+    std::string_view client_certificate, certificate_issuer; // common names; both "": none was shown
+    bool certificate_verified = false;
     std::string_view id;        // queue id
     std::string_view recipient; // for=: only if the message has exactly one; else ""
     std::string_view date;      // "Fri, 20 Nov 2026 15:38:00 +0000" (libsmtp/text/date.h)

@@ -125,7 +125,7 @@ struct Envelope {
     Origin origin = Origin::client;
 
     // The submitter.
-    std::string submitter;      // fairness key: "sasl:ann", "uid:1000", "net:192.0.2.0/24 example.org"
+    std::string submitter;      // fairness key: "sasl:ann", "cert:shop", "uid:1000", "net:192.0.2.0/24 example.org"
     std::string listener;       // [listen.<name>]; "" for local submission
     std::string client_name;    // "mail.example.org" or "unknown"; "" for local submission
     std::string client_address; // "192.0.2.1", "2001:db8::1"; "" for local submission

@@ -270,6 +270,26 @@ def test_a_route_reads_a_reply_its_own_way(mta, remote):
     mta.wait_until_empty()
 
 
+def test_replies_are_read_by_their_words(mta, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["smtp_client"]["reply_rules"] = ["/^550 .*not today/ at RCPT is temporary", "/^450 .*never/ is permanent"]
+    sink.at("rcpt", "550 5.7.1 Not today", times=1)
+    mta.start()
+    queue_id = mta.submit("user@remote.example")
+    mta.wait_log(rf"{queue_id}: to=<user@remote\.example>, .*dsn=4\.7\.1, status=deferred \(host \S+ said: 550 5\.7\.1 Not today"
+                 r".*; taken as temporary by the rule \"/\^550 \.\*not today/ at RCPT is temporary\"\)")
+    sink.wait_for(1)
+    mta.wait_until_empty()
+    sink.at("mail", "450 4.7.1 Never ever", times=1)
+    refused = mta.submit("user@remote.example", sender=f"{mta.user}@test.example")
+    mta.wait_log(rf"{refused}: to=<user@remote\.example>, .*dsn=5\.7\.1, status=bounced \(host \S+ said: 450 4\.7\.1 Never ever"
+                 r".*; taken as permanent by the rule")
+    assert "450 4.7.1 Never ever" in mta.wait_mailbox(1)[0]
+    shown = wait_until(lambda: mta.command("history", refused, "--events", "--json", check=False).stdout, 15, "its history")
+    assert "/^450 .*never/ is permanent" in shown and "450 4.7.1 Never ever" in shown, shown
+
+
 def test_retry_policy_of_a_route_is_recorded_and_gives_up(mta, remote):
     sink = remote()
     mta.route("remote.example", sink)

@@ -10,10 +10,32 @@
 #include "daemons/common/runtime/read_file.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace postrider {
+
+namespace {
+
+using ProblemFound = std::function<void(const std::string& key, const std::string& text)>;
+
+// Those that are shown to servers. Files that cannot be read are reported with the others.
+void check_shown_certificates(const decide::CertificateFiles& own, const std::string& section,
+                              const ProblemFound& found) {
+    std::vector<proto::secrets::Certificate> read;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        const auto& file = (*own.certificates)[i];
+        const auto chain = common::read_file(file), key = common::read_file(own.key_of(i));
+        if (!chain || !key) continue;
+        read.push_back({file, *chain, *key});
+        if (const auto good = tls::check(read.back(), own.key_of(i)); !good)
+            return found(section + ".tls_certificates", good.error().what);
+    }
+    if (const auto good = tls::check_together(read); !good) found(section + ".tls_certificates", good.error().what);
+}
+
+} // namespace
 
 std::vector<config::Problem> problems_in_files(const config::Config& config) {
     std::vector<config::Problem> problems;
@@ -30,6 +52,17 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
             return tls::check({file.path, chain, TRY(common::read_file(key))}, key);
         });
     };
+    const auto place_of = [&](const std::string& key) {
+        const auto at = std::ranges::find(config.files, key, &config::FileReference::key);
+        return at != config.files.end() ? *at : config::FileReference{};
+    };
+    const auto found = [&](const std::string& key, const std::string& text) {
+        const auto place = place_of(key);
+        problems.push_back({config.file, place.line, place.column, fmt::format("{}: {}", key, text)});
+    };
+    check_shown_certificates(config.smtp_client.certificates, "smtp_client", found);
+    for (const auto& rule : config.routes)
+        check_shown_certificates(rule.certificates, fmt::format("route.\"{}\"", rule.pattern), found);
     std::size_t certificate = 0;
     for (const auto& file : config.files) {
         if (file.key == "tls.certificates") {

@@ -62,6 +62,21 @@ std::string about_content_filters(const config::Config& config) {
            "other listeners would treat it as mail of the filter's own";
 }
 
+// Those that servers are shown, each file once, with its key's.
+template <class Take> void for_each_shown_certificate(const config::Config& config, Take take) {
+    std::vector<std::string> seen;
+    const auto look = [&](const decide::CertificateFiles& own) {
+        for (std::size_t i = 0; i < own.size(); ++i) {
+            const auto& file = (*own.certificates)[i];
+            if (std::ranges::find(seen, file) != seen.end()) continue;
+            seen.push_back(file);
+            take(file, own.key_of(i));
+        }
+    };
+    look(config.smtp_client.certificates);
+    for (const auto& rule : config.routes) look(rule.certificates);
+}
+
 } // namespace
 
 std::vector<std::string> config_warnings(const config::Config& config, smtp::WallTime now) {
@@ -75,6 +90,14 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
     };
     for (const auto& file : config.tls.certificates) look_at_expiry(file);
     if (config.http.encrypted()) look_at_expiry(config.http.certificate);
+    for_each_shown_certificate(config, [&](const std::string& file, const std::string& key) {
+        look_at_expiry(file);
+        if (const auto text = read_file(file); text && !tls::is_for_clients(*text))
+            add(fmt::format("{}: the certificate is not for clients (extended key usage): servers may reject it",
+                            file));
+        struct stat facts;
+        if (::stat(key.c_str(), &facts) == 0) add(permission_warning(key, facts.st_mode));
+    });
     const auto& secrets = config.tls.keys.empty() ? config.tls.certificates : config.tls.keys;
     const auto look_at_mode = [&](const std::string& file) {
         struct stat facts;

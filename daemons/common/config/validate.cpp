@@ -43,6 +43,9 @@ private:
     void check_access_classes();
     void settle_tls(Listener& listener, const std::string& path);
     void settle_auth(Listener& listener, const std::string& path);
+    void settle_certificates(decide::CertificateFiles& own, const std::string& section);
+    void note_file(const std::string& key, const std::string& path);
+    void check_client_certificates(const Listener& listener, const std::string& path);
     void settle_limits(Listener& listener, const std::string& path);
 
     Config& config_;
@@ -125,6 +128,17 @@ void Settlement::check_values() {
     if (c.smtpd.soft_errors > c.smtpd.hard_errors)
         toml_.problem_at(toml_.is_set("smtpd.soft_errors") ? "smtpd.soft_errors" : "smtpd.hard_errors",
                          "smtpd: soft_errors must not exceed hard_errors");
+    const bool some_ask = std::ranges::any_of(c.listeners, &Listener::client_certificates);
+    for (const auto& [key, set] : {std::pair{"relay.client_certificates", !c.relay.client_certificates.empty()},
+                                   std::pair{"relay.verified_client_certificates", c.relay.verified_certificates}})
+        if (set && !some_ask)
+            toml_.problem_at(key, fmt::format("{}: no listener asks clients for certificates: set "
+                                              "client_certificates = true in a [listen.NAME]",
+                                              key));
+    if (c.relay.verified_certificates && c.tls.client_authorities.empty())
+        toml_.problem_at("relay.verified_client_certificates",
+                         "relay.verified_client_certificates: tls.client_ca_file is not set: no certificate can be "
+                         "verified");
     if (c.dns.minimum_ttl > c.dns.maximum_ttl)
         toml_.problem_at(toml_.is_set("dns.minimum_ttl") ? "dns.minimum_ttl" : "dns.maximum_ttl",
                          "dns: minimum_ttl must not exceed maximum_ttl");
@@ -169,11 +183,24 @@ void Settlement::settle_tls(Listener& listener, const std::string& path) {
             listener.tls = certified ? ListenerTls::offer : ListenerTls::no;
     }
     settle_auth(listener, path);
+    check_client_certificates(listener, path);
     if (listener.tls == ListenerTls::no || certified) return;
     const auto key = path + ".tls";
     toml_.problem_at(toml_.is_set(key) ? key : path,
                      fmt::format("{}: TLS requires tls.certificates: set it, or set tls = \"no\"{}", path,
                                  listener.service == Service::submission ? " (mail and passwords in plain text)" : ""));
+}
+
+// A demand that no client could meet, or that would be met without TLS.
+void Settlement::check_client_certificates(const Listener& listener, const std::string& path) {
+    if (!listener.certificate_required) return;
+    const auto key = path + ".client_certificate_required";
+    const auto problem = [&](std::string_view what) { toml_.problem_at(key, fmt::format("{}: {}", key, what)); };
+    if (!listener.client_certificates) problem("clients are not asked for one: set client_certificates = true");
+    if (listener.tls != ListenerTls::require && listener.tls != ListenerTls::implicit)
+        problem("clients could do without TLS: set tls = \"require\" or \"implicit\"");
+    if (config_.tls.client_authorities.empty() && config_.relay.client_certificates.empty())
+        problem("no certificate would do: set tls.client_ca_file or relay.client_certificates");
 }
 
 void Settlement::settle_limits(Listener& listener, const std::string& path) {
@@ -211,7 +238,10 @@ void Settlement::settle_auth(Listener& listener, const std::string& path) {
         toml_.problem_at(path, fmt::format("{}: name the content filter's address in submission_networks, and set no "
                                            "auth: mail from there is not examined again",
                                            path));
-    if (listener.service == Service::submission && !listener.auth && listener.submitters.empty())
+    const auto& relay = config_.relay;
+    const bool by_certificate =
+        listener.client_certificates && (!relay.client_certificates.empty() || relay.verified_certificates);
+    if (listener.service == Service::submission && !listener.auth && listener.submitters.empty() && !by_certificate)
         toml_.problem_at(
             path, fmt::format("{}: no client could send mail: set auth.passwords or auth.dovecot, or list networks "
                               "in submission_networks",
@@ -435,12 +465,33 @@ void Settlement::check_addresses() {
             "virtual_mailbox.deliver", "{value} requires virtual_mailbox.recipients");
 }
 
+void Settlement::note_file(const std::string& key, const std::string& path) {
+    const auto place = toml_.position(key);
+    config_.files.push_back({path, key, place.line, place.column});
+}
+
+// Those that we show to servers.
+void Settlement::settle_certificates(decide::CertificateFiles& own, const std::string& section) {
+    const auto list = section + ".tls_certificates", keys = section + ".tls_keys";
+    if (!own.keys.empty() && own.keys.size() != own.size()) {
+        toml_.problem_at(keys, fmt::format("{}: expected one for each of {}, in the same order", keys,
+                                           own.certificates ? list : list + ", which is missing"));
+        own.keys.clear();
+    }
+    if (!own.certificates) return;
+    for (auto& path : *own.certificates) {
+        toml_.resolve(path);
+        note_file(list, path);
+    }
+    for (auto& path : own.keys) {
+        toml_.resolve(path);
+        note_file(keys, path);
+    }
+}
+
 // File names become absolute; those that must exist are recorded.
 void Settlement::settle_files() {
-    const auto note = [&](const std::string& key, const std::string& path) {
-        const auto place = toml_.position(key);
-        config_.files.push_back({path, key, place.line, place.column});
-    };
+    const auto note = [&](const std::string& key, const std::string& path) { note_file(key, path); };
     toml_.resolve(config_.spool.directory);
     toml_.resolve(config_.history.directory);
     toml_.resolve(config_.log.file);
@@ -479,6 +530,14 @@ void Settlement::settle_files() {
     toml_.resolve(config_.smtp_client.tls_authorities);
     if (toml_.is_set("smtp_client.tls_ca_file") && !config_.smtp_client.tls_authorities.empty())
         note("smtp_client.tls_ca_file", config_.smtp_client.tls_authorities);
+    settle_certificates(config_.smtp_client.certificates, "smtp_client");
+    for (auto& rule : config_.routes) {
+        const auto section = fmt::format("route.\"{}\"", rule.pattern);
+        settle_certificates(rule.certificates, section);
+        if (rule.certificates.size() > 0 && rule.tls == decide::TlsLevel::none)
+            toml_.problem_at(section + ".tls_certificates",
+                             fmt::format("{}.tls_certificates: tls = \"none\" uses no TLS, so none is shown", section));
+    }
     toml_.resolve(config_.tls.client_authorities);
     if (!config_.tls.client_authorities.empty()) note("tls.client_ca_file", config_.tls.client_authorities);
     if (!config_.tls.keys.empty() && config_.tls.keys.size() != config_.tls.certificates.size())

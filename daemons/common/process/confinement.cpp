@@ -51,7 +51,7 @@ static void add_tables(const config::Config& config, bool (*is_read)(std::string
 }
 
 static bool is_of_access(std::string_view key) {
-    return key.starts_with("access.") || key.starts_with("access_class.");
+    return key.starts_with("access.") || key.starts_with("access_class.") || key == "relay.client_certificates";
 }
 static bool is_of_generic(std::string_view key) { return key == "generic.tables" || key.ends_with(".generic_tables"); }
 

@@ -56,12 +56,24 @@ struct SigningKey {
     bool operator==(const SigningKey&) const = default;
 };
 
+struct ShownCertificates {                 // to servers
+    std::string route;                     // the pattern of the route that has them; "" all routes without their own
+    std::vector<Certificate> certificates; // empty: none is shown
+    static void fields(auto& m, auto& f) {
+        f("route", m.route);
+        f("certificates", m.certificates);
+    }
+    bool operator==(const ShownCertificates&) const = default;
+};
+
 struct Client {                           // smtp-client's
     std::string credentials;              // the text of smtp_client.credentials; "" none
     std::vector<SigningKey> signing_keys; // of all [dkim] sections, each file once
+    std::vector<ShownCertificates> shown;
     static void fields(auto& m, auto& f) {
         f("credentials", m.credentials);
         f("signing_keys", m.signing_keys);
+        f("shown", m.shown);
     }
     bool operator==(const Client&) const = default;
 };

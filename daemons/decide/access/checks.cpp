@@ -155,6 +155,11 @@ Finding check(const Rule& rule, const Facts& facts, List list, const About& subj
         return rejection(subject, 450, {4, 7, 0}, "defer_if_reject requested", Kind::defer_if_reject);
     case Check::permit_networks: return permit_if(facts.trusted);
     case Check::permit_authenticated: return permit_if(!facts.login.empty());
+    case Check::permit_verified_certificate: return permit_if(facts.certificate_verified);
+    case Check::permit_listed_certificate:
+        if (facts.certificate_listed == Facts::Listed::unknown)
+            return rejection(subject, 451, {4, 3, 0}, "Temporary lookup failure");
+        return permit_if(facts.certificate_listed == Facts::Listed::yes);
     case Check::permit_ours: return permit_if(facts.recipient && facts.recipient_ours);
     case Check::reject_elsewhere:
     case Check::defer_elsewhere:

@@ -16,12 +16,13 @@ static Subject subject_of(List list) {
 
 About about(const Facts& facts, List list, Subject subject) {
     constexpr std::string_view kinds[] = {"",          "Client host",  "Unverified Client host", "Helo command",
-                                          sender_kind, recipient_kind, "SASL login name"};
+                                          sender_kind, recipient_kind, "SASL login name",        "Client certificate"};
     if (subject == Subject::list) subject = subject_of(list);
     if (subject == Subject::list)
         return list == List::data ? About{"DATA", "Data command"} : About{"END-OF-MESSAGE", "End-of-data"};
     const auto kind = kinds[static_cast<std::size_t>(subject)];
-    if (subject == Subject::client) return {fmt::format("{}[{}]", facts.client_name, facts.client_address), kind};
+    if (subject == Subject::client || subject == Subject::certificate)
+        return {fmt::format("{}[{}]", facts.client_name, facts.client_address), kind};
     const auto* text = text_of(facts, subject);
     return {text ? *text : "", kind};
 }
@@ -35,6 +36,7 @@ const std::string* text_of(const Facts& facts, Subject subject) {
     case Subject::sender: return facts.sender ? &*facts.sender : nullptr;
     case Subject::recipient: return facts.recipient ? &*facts.recipient : nullptr;
     case Subject::login: return facts.login.empty() ? nullptr : &facts.login;
+    case Subject::certificate: return facts.certificate.empty() ? nullptr : &facts.certificate;
     }
     return nullptr;
 }

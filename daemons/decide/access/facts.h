@@ -17,7 +17,14 @@ struct Facts {
     std::string client_address;             // "192.0.2.1"; "unknown"
     bool trusted = false;                   // may relay by its address
     bool encrypted = false;
-    std::string login; // the authenticated user; "" none
+    std::string login;                        // the authenticated user; "" none
+    std::string certificate, certificate_key; // fingerprints of the client's certificate and its key; "" none
+    bool certificate_verified = false;        // by an authority of ours, and it has not expired
+    enum class Listed : std::uint8_t {
+        no,
+        yes,
+        unknown
+    } certificate_listed = Listed::no; // in relay.client_certificates
     std::string helo;
     std::optional<std::string> sender, recipient; // none: not there yet, or several recipients
     bool sender_ours = false, recipient_ours = false;

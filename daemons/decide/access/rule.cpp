@@ -28,6 +28,8 @@ constexpr Word words[] = {
     {"defer_if_reject", Check::defer_if_reject},
     {"permit_mynetworks", Check::permit_networks},
     {"permit_sasl_authenticated", Check::permit_authenticated},
+    {"permit_tls_clientcerts", Check::permit_listed_certificate},
+    {"permit_tls_all_clientcerts", Check::permit_verified_certificate},
     {"permit_auth_destination", Check::permit_ours},
     {"reject_unauth_destination", Check::reject_elsewhere},
     {"defer_unauth_destination", Check::defer_elsewhere},
@@ -58,6 +60,7 @@ constexpr Word words[] = {
     {"check_sender_access", Check::table, S::sender, Argument::table},
     {"check_recipient_access", Check::table, S::recipient, Argument::table},
     {"check_sasl_access", Check::table, S::login, Argument::table},
+    {"check_ccert_access", Check::table, S::certificate, Argument::table},
     {"check_client_a_access", Check::table, S::client, Argument::table, Servers::addresses},
     {"check_client_mx_access", Check::table, S::client, Argument::table, Servers::mail},
     {"check_client_ns_access", Check::table, S::client, Argument::table, Servers::name},
@@ -91,8 +94,6 @@ constexpr std::pair<std::string_view, std::string_view> old_names[] = {
 constexpr std::pair<std::string_view, std::string_view> missing[] = {
     {"reject_unverified_", "addresses are not verified by probes: list the valid recipients in relay.recipients or "
                            "virtual_mailbox.recipients"},
-    {"permit_tls_", "certificates do not permit relaying: let these clients authenticate"},
-    {"check_ccert_access", "certificates do not permit relaying: let these clients authenticate"},
     {"permit_mx_backup", "list the domains in relay.domains"},
     {"permit_inet_interfaces", "list this system's addresses in relay.networks"},
     {"permit_naked_ip_address", "remove it; use permit_mynetworks"},

@@ -23,7 +23,8 @@ enum class Subject : std::uint8_t {
     helo,
     sender,
     recipient,
-    login, // the authenticated user
+    login,       // the authenticated user
+    certificate, // the fingerprints of the client's certificate and of its key
 };
 
 enum class Check : std::uint8_t {
@@ -32,10 +33,12 @@ enum class Check : std::uint8_t {
     defer,
     defer_if_permit,
     defer_if_reject,
-    permit_networks,      // clients that may relay by their address
-    permit_authenticated, // clients that have authenticated
-    permit_ours,          // recipients in our own domains
-    reject_elsewhere,     // recipients in other domains
+    permit_networks,           // clients that may relay by their address
+    permit_authenticated,      // clients that have authenticated
+    permit_listed_certificate, // clients that may relay by their certificate, because relay.client_certificates has it
+    permit_verified_certificate, // clients whose certificate tls.client_ca_file verifies
+    permit_ours,                 // recipients in our own domains
+    reject_elsewhere,            // recipients in other domains
     defer_elsewhere,
     reject_plaintext,
     reject_bounces_to_many,

@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/decide/outcome/failure.h"
 #include "daemons/decide/queue/settings.h"
+#include "daemons/decide/tls/certificate_files.h"
 #include "daemons/decide/tls/tls_policy.h"
 #include "libsmtp/protocol/protocol.h"
 #include <cstdint>
@@ -55,6 +56,7 @@ struct RouteRule {
     std::vector<ReplyRule> replies;      // the first that covers a reply counts
     std::string pool;                    // of source addresses, for mail that names none; "" none
     TlsLevel tls = TlsLevel::by_default; // for the pattern's mail, whichever link it goes by
+    CertificateFiles certificates;       // instead of those of all mail
     AuthRule auth;
     std::vector<NextHop> fallback;                          // hosts for when no MX host is available
     std::optional<std::vector<std::string>> generic_tables; // instead of those of all other mail

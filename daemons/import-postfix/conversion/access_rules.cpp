@@ -24,6 +24,8 @@ bool covered_otherwise(Check check) {
     case Check::permit:
     case Check::permit_networks:
     case Check::permit_authenticated:
+    case Check::permit_listed_certificate:
+    case Check::permit_verified_certificate:
     case Check::permit_ours:
     case Check::reject_elsewhere:
     case Check::defer_elsewhere:
@@ -77,6 +79,15 @@ std::optional<std::string> AccessRules::rule_of(std::string_view setting, const 
     const auto like = rule_like(restriction);
     if (!like) {
         reporter.missing(setting, restriction);
+        return {};
+    }
+    constexpr std::string_view digest = "smtpd_tls_fingerprint_digest";
+    if (like->subject == decide::access::Subject::certificate && import_.value(digest) != "sha256") {
+        reporter.unguarded(
+            setting, restriction.word + " " + restriction.more,
+            fmt::format("its fingerprints of certificates are by {}: list those by SHA-256 (openssl x509 "
+                        "-noout -fingerprint -sha256)",
+                        import_.value(digest)));
         return {};
     }
     auto argument = std::optional(restriction.more);

@@ -1,5 +1,6 @@
 // Checks of incoming messages, and recipients of copies.
 #include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/common/text/pattern.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
 #include "daemons/import-postfix/conversion/tables.h"
@@ -182,12 +183,45 @@ void copies(Import& import) {
     }
 }
 
+// "/^554 (.*)/ 450 $1": of such a rule is kept whether the reply becomes temporary or permanent.
+void reply_filter(Import& import) {
+    constexpr std::string_view name = "smtp_reply_filter";
+    std::vector<std::string> rules;
+    for (const auto& word : import.words(name)) {
+        const auto type = postfix::parse_typed(word);
+        if (!type || (type->type != "regexp" && type->type != "pcre") ||
+            !import.environment.exists(import.resolved_path(type->name))) {
+            import.mark_unsupported(name, fmt::format("{}: write its rules as smtp_client.reply_rules", word));
+            continue;
+        }
+        const auto lines = postfix::logical_lines(import.file(name, type->name), import.resolved_path(type->name));
+        if (!lines && !import.error) import.error = lines.error();
+        if (import.error) return;
+        for (const auto& line : *lines) {
+            std::string_view rest = line.text;
+            const auto pattern = common::Pattern::take(rest);
+            const auto value = postfix::trimmed(rest);
+            if (!pattern || value.empty() || (value.front() != '4' && value.front() != '5')) {
+                import.mark_unsupported(name, fmt::format("{} line {}: \"{}\": a reply can only become temporary or "
+                                                          "permanent, by a pattern alone",
+                                                          word, line.line, postfix::excerpt(line.text)));
+                continue;
+            }
+            rules.push_back(fmt::format("{} is {}", line.text.substr(0, line.text.size() - rest.size()),
+                                        value.front() == '4' ? "temporary" : "permanent"));
+        }
+    }
+    if (!rules.empty()) import.set("smtp_client.reply_rules", toml(rules), name);
+    import.mark_converted(name);
+}
+
 } // namespace
 
 void import_filters(Import& import) {
     milters(import);
     if (!import.error) checks(import);
     if (!import.error) copies(import);
+    if (!import.error) reply_filter(import);
 }
 
 } // namespace postrider

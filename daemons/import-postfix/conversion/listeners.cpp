@@ -110,6 +110,7 @@ constexpr std::string_view handled_overrides[] = {"smtpd_tls_security_level",
                                                   "smtpd_authorized_xclient_hosts",
                                                   "smtpd_authorized_xforward_hosts",
                                                   "smtpd_tls_ask_ccert",
+                                                  "smtpd_tls_req_ccert",
                                                   "smtpd_upstream_proxy_protocol",
                                                   "smtputf8_enable",
                                                   "disable_vrfy_command",
@@ -179,9 +180,20 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
                                   "passwords may be sent in plain text, as in Postfix: set tls.certificates, and "
                                   "auth_without_tls to false");
     }
-    if (flag_is_set(import, listener, "smtpd_tls_ask_ccert"))
-        import.draft.set(key + ".client_certificates", certificate ? "true" : "false", "smtpd_tls_ask_ccert");
+    const bool demanded = flag_is_set(import, listener, "smtpd_tls_req_ccert");
+    if (demanded || flag_is_set(import, listener, "smtpd_tls_ask_ccert"))
+        import.draft.set(key + ".client_certificates", certificate ? "true" : "false",
+                         demanded ? "smtpd_tls_req_ccert" : "smtpd_tls_ask_ccert");
+    // As in Postfix, it has no effect unless TLS is required.
+    if (demanded && (tls == "require" || tls == "implicit")) {
+        import.draft.set(key + ".client_certificate_required", "true", "smtpd_tls_req_ccert");
+        if (!import.given("smtpd_tls_CAfile"))
+            import.mark_unguarded("smtpd_tls_req_ccert", listener.name,
+                                  "no certificate can be verified: put the certificates of the authorities into one "
+                                  "file, tls.client_ca_file");
+    }
     import.mark_converted("smtpd_tls_ask_ccert");
+    import.mark_converted("smtpd_tls_req_ccert");
 }
 
 // A cleanup service of master.cf that does not have the usual name: only what its line sets makes a difference.

@@ -11,8 +11,6 @@ constexpr Advice advice[] = {
     {"reject_unverified_",
      "addresses are not verified by probes: relay.recipients and virtual_mailbox.recipients list the valid recipients"},
     {"reject_unlisted_sender", "senders are not looked up"},
-    {"permit_tls_", "certificates do not permit relaying: let those clients authenticate"},
-    {"check_ccert_access", "certificates do not permit relaying: let those clients authenticate"},
     {"permit_mx_backup", "name the domains in relay.domains"},
     {"permit_naked_ip_address", "addresses instead of names are accepted"},
     {"reject_unauthenticated_sender_login",

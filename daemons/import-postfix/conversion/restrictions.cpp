@@ -8,6 +8,7 @@
 #include "daemons/import-postfix/conversion/networks.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
 #include "daemons/import-postfix/conversion/restriction_advice.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
 #include <algorithm>
@@ -37,6 +38,8 @@ constexpr List lists[] = {{"smtpd_client_restrictions", "rcpt", "client"},
 constexpr std::string_view fixed[] = {"permit",
                                       "permit_mynetworks",
                                       "permit_sasl_authenticated",
+                                      "permit_tls_clientcerts",
+                                      "permit_tls_all_clientcerts",
                                       "reject_unauth_destination",
                                       "defer_unauth_destination",
                                       "permit_auth_destination",
@@ -66,7 +69,7 @@ public:
     explicit Restrictions(Import& import) : import_(import), access_(import) {}
 
     void read(const Import::Listener& listener) {
-        relays_ = authenticated_ = true;
+        relays_ = authenticated_ = listed_ = verified_ = true;
         if (needs_rules(listener))
             read_as_rules(listener);
         else
@@ -77,6 +80,10 @@ public:
             import_.record_service(*listener.service, SettingResult::Kind::with_remark,
                                    "AUTH is off: no permit_sasl_authenticated allows authenticated clients to relay");
         }
+        const auto* asks = import_.draft.find(fmt::format("listen.{}.client_certificates", listener.name));
+        const bool asked = asks && asks->value == "true";
+        some_listed_ = some_listed_ || (listed_ && asked);
+        some_verified_ = some_verified_ || (verified_ && asked);
         if (listener.submission) return submitters(listener);
         if (relays_)
             some_relay_ = true;
@@ -115,6 +122,7 @@ public:
             import_.set("relay.networks", "[]", "mynetworks");
             import_.add_remark("mynetworks", "no permit_mynetworks allows these networks to relay, so none is listed");
         }
+        certificates();
         if (!some_relay_) return;
         for (const auto* listener : not_for_mynetworks_)
             if (reachable_from_elsewhere(*listener))
@@ -210,6 +218,8 @@ private:
         if (list.stage == "rcpt") {
             relays_ = relays_ && postfix::permits_relay(*restrictions, "permit_mynetworks");
             authenticated_ = authenticated_ && postfix::permits_relay(*restrictions, "permit_sasl_authenticated");
+            listed_ = listed_ && postfix::permits_relay(*restrictions, "permit_tls_clientcerts");
+            verified_ = verified_ && postfix::permits_relay(*restrictions, "permit_tls_all_clientcerts");
         }
         return *std::move(restrictions);
     }
@@ -375,6 +385,33 @@ private:
         return policies_.back().name;
     }
 
+    static constexpr std::string_view list = "relay_clientcerts", digest = "smtpd_tls_fingerprint_digest";
+
+    // May some clients of the current listener relay by their certificates, here as there?
+    bool permitted_by_certificate() {
+        return (listed_ && some_listed_ && !import_.words(list).empty() && import_.value(digest) == "sha256") ||
+               (verified_ && some_verified_ && import_.draft.find("tls.client_ca_file"));
+    }
+
+    // Which clients may relay by their certificates. Without it they may not, which guards.
+    void certificates() {
+        import_.mark_converted(list);
+        import_.mark_converted(digest);
+        if (some_listed_ && !import_.words(list).empty()) {
+            if (import_.value(digest) != "sha256")
+                import_.mark_unsupported(
+                    list,
+                    fmt::format("it has fingerprints by {}: list those by SHA-256 (openssl x509 -noout -fingerprint "
+                                "-sha256) in relay.client_certificates",
+                                import_.value(digest)),
+                    IfLost::harmless);
+            else if (const auto tables = converted_tables(import_, list); !tables.empty())
+                import_.set("relay.client_certificates", toml(tables), list);
+        }
+        if (some_verified_ && import_.draft.find("tls.client_ca_file"))
+            import_.set("relay.verified_client_certificates", "true", "permit_tls_all_clientcerts");
+    }
+
     // Who may send over a submission listener without AUTH.
     void submitters(const Import::Listener& listener) {
         const auto key = "listen." + listener.name;
@@ -389,10 +426,11 @@ private:
             import_.draft.set(key + ".submission_networks",
                               given ? toml(own) : import_.draft.find("relay.networks")->value, "permit_mynetworks");
         const auto* auth = import_.draft.find(key + ".auth");
-        if (relays_ || (auth && auth->value == "true")) return;
-        for (const auto* each : {"addresses", "service", "tls", "auth", "auth_without_tls", "client_certificates",
-                                 "xclient_networks", "xforward_networks", "proxy_networks", "vrfy", "smtputf8",
-                                 "message_size", "recipients", "sessions_per_network"})
+        if (relays_ || (auth && auth->value == "true") || permitted_by_certificate()) return;
+        for (const auto* each :
+             {"addresses", "service", "tls", "auth", "auth_without_tls", "client_certificates",
+              "client_certificate_required", "xclient_networks", "xforward_networks", "proxy_networks", "vrfy",
+              "smtputf8", "message_size", "recipients", "sessions_per_network"})
             import_.draft.remove(fmt::format("{}.{}", key, each));
         import_.record_service(*listener.service, SettingResult::Kind::unsupported,
                                "no client could send mail there: set auth.passwords or auth.dovecot, and add a "
@@ -400,8 +438,9 @@ private:
     }
 
     Import& import_;
-    bool relays_ = false, authenticated_ = false; // of the current listener: mynetworks, authenticated clients
-    bool some_relay_ = false;
+    // Of the current listener: mynetworks, authenticated clients, those with a certificate.
+    bool relays_ = false, authenticated_ = false, listed_ = false, verified_ = false;
+    bool some_relay_ = false, some_listed_ = false, some_verified_ = false;
     std::vector<const Import::Listener*> not_for_mynetworks_;
     std::map<std::string, DnsList> dns_lists_;
     std::vector<Policy> policies_;

@@ -14,7 +14,11 @@ constexpr std::string_view key_mark = "PRIVATE KEY-----", certificate_mark = "BE
 // Certificates and their keys, in order.
 class Chains {
 public:
-    explicit Chains(Import& import) : import_(import) {}
+    // The keys that they become.
+    struct Keys {
+        std::string_view certificates, keys;
+    };
+    Chains(Import& import, Keys keys) : import_(import), names_(keys) {}
 
     void pair(std::string_view certificate_name, std::string_view key_name) {
         const auto certificate = import_.value(certificate_name);
@@ -38,15 +42,15 @@ public:
 
     void write(std::string_view from) {
         if (certificates_.empty()) return;
-        import_.set("tls.certificates", toml(certificates_), from);
-        if (certificates_ != keys_) import_.set("tls.keys", toml(keys_), from);
+        import_.set(std::string(names_.certificates), toml(certificates_), from);
+        if (certificates_ != keys_) import_.set(std::string(names_.keys), toml(keys_), from);
     }
     bool empty() const { return certificates_.empty(); }
 
 private:
     // Their content is not readable here: the key first, as is the custom, and one file of certificates.
     void unread(std::string_view name, const std::vector<std::string>& list, std::string why) {
-        import_.add_remark(name, fmt::format("{}: tls.certificates and tls.keys name it anyway", why));
+        import_.add_remark(name, fmt::format("{}: {} and {} name it anyway", why, names_.certificates, names_.keys));
         add(name, list.size() > 1 ? list[1] : list[0], list[0]);
     }
 
@@ -62,11 +66,12 @@ private:
     }
 
     Import& import_;
+    const Keys names_;
     std::vector<std::string> certificates_, keys_;
 };
 
 void certificates(Import& import) {
-    Chains chains(import);
+    Chains chains(import, {"tls.certificates", "tls.keys"});
     std::string_view from = "smtpd_tls_chain_files";
     if (const auto list = import.words("smtpd_tls_chain_files"); !list.empty()) {
         chains.files("smtpd_tls_chain_files", list);
@@ -82,6 +87,23 @@ void certificates(Import& import) {
         if (const auto entries = table_entries(import, "tls_server_sni_maps", word))
             for (const auto& entry : *entries) chains.files("tls_server_sni_maps", postfix::words_of(entry.value));
     import.mark_converted("tls_server_sni_maps");
+    chains.write(from);
+}
+
+// What we show to servers.
+void client_certificates(Import& import) {
+    Chains chains(import, {"smtp_client.tls_certificates", "smtp_client.tls_keys"});
+    std::string_view from = "smtp_tls_chain_files";
+    const auto list = import.words("smtp_tls_chain_files");
+    if (!list.empty()) chains.files("smtp_tls_chain_files", list);
+    for (const auto& [certificate, key] : {std::pair{"smtp_tls_cert_file", "smtp_tls_key_file"},
+                                           std::pair{"smtp_tls_eccert_file", "smtp_tls_eckey_file"}}) {
+        import.mark_converted(certificate), import.mark_converted(key);
+        if (!list.empty()) continue; // ignored
+        from = "smtp_tls_cert_file";
+        chains.pair(certificate, key);
+    }
+    import.mark_converted("smtp_tls_chain_files");
     chains.write(from);
 }
 
@@ -155,8 +177,10 @@ void authentication(Import& import) {
     if (type != "dovecot") {
         import.mark_unsupported(
             "smtpd_sasl_auth_enable",
-            fmt::format("\"{}\" SASL has no counterpart: use Dovecot (auth.dovecot), or create a password file with "
-                        "postrider passwd (auth.passwords), and set auth = true for the listeners",
+            fmt::format("\"{}\" SASL has no counterpart: Dovecot's auth service checks the passwords that saslauthd "
+                        "checks (passdb pam, ldap or sql): set auth.dovecot, postrider-dovecot(7) has an example; or "
+                        "create a password file with postrider passwd (auth.passwords). Then set auth = true for the "
+                        "listeners",
                         type));
         return import.mark_unsupported("smtpd_sasl_type", "only dovecot has a counterpart");
     }
@@ -182,6 +206,7 @@ void authentication(Import& import) {
 
 void import_security(Import& import) {
     certificates(import);
+    client_certificates(import);
     versions(import, "smtpd_tls_protocols", "tls.minimum_version");
     versions(import, "smtpd_tls_mandatory_protocols", "tls.minimum_version");
     versions(import, "smtp_tls_protocols", "smtp_client.tls_minimum_version");

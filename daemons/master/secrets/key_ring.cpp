@@ -34,6 +34,22 @@ Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::T
     return out;
 }
 
+// What servers are shown: for all mail, and for that of each route with certificates of its own.
+Result<std::vector<proto::secrets::ShownCertificates>> shown_to_servers(const config::Config& config) {
+    std::vector<proto::secrets::ShownCertificates> out;
+    const auto add = [&](const std::string& route, const decide::CertificateFiles& own) -> Result<> {
+        if (!own.certificates) return {};
+        auto& shown = out.emplace_back(proto::secrets::ShownCertificates{.route = route, .certificates = {}});
+        for (std::size_t i = 0; i < own.size(); ++i)
+            shown.certificates.push_back(
+                TRY(certificate_of((*own.certificates)[i], own.keys.empty() ? "" : own.keys[i])));
+        return tls::check_together(shown.certificates);
+    };
+    TRY(add("", config.smtp_client.certificates));
+    for (const auto& rule : config.routes) TRY(add(rule.pattern, rule.certificates));
+    return out;
+}
+
 Result<proto::secrets::Api> api_secrets_of(const config::Http& http) {
     proto::secrets::Api out;
     if (http.encrypted()) out.certificate.push_back(TRY(certificate_of(http.certificate, http.key)));
@@ -105,8 +121,19 @@ proto::secrets::Maps table_files_of(const config::Config& config) {
     return out;
 }
 
+// Several routes may show the same.
+std::vector<const proto::secrets::Certificate*> distinct(const std::vector<proto::secrets::ShownCertificates>& all) {
+    std::vector<const proto::secrets::Certificate*> out;
+    for (const auto& route : all)
+        for (const auto& each : route.certificates)
+            if (std::ranges::none_of(out, [&](const auto* other) { return other->file == each.file; }))
+                out.push_back(&each);
+    return out;
+}
+
 // What certificates say of themselves: each of ours with those that vouch for it, and the authorities of clients.
 std::vector<proto::secrets::ShownCertificate> shown_of(const config::Tls& tls, const proto::secrets::Server& server,
+                                                       const proto::secrets::Client& client,
                                                        const proto::secrets::Api& api) {
     constexpr std::size_t longest_chain = 10, most_authorities = 50;
     std::vector<proto::secrets::ShownCertificate> out;
@@ -117,6 +144,7 @@ std::vector<proto::secrets::ShownCertificate> shown_of(const config::Tls& tls, c
     };
     for (const auto& each : server.certificates) add(each.file, each.chain, longest_chain, false);
     for (const auto& each : api.certificate) add(each.file, each.chain, longest_chain, false);
+    for (const auto& each : distinct(client.shown)) add(each->file, each->chain, longest_chain, false);
     add(tls.client_authorities, server.client_authorities, most_authorities, true);
     return out;
 }
@@ -145,6 +173,12 @@ std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
     look(config.http.key);
     look(config.auth.passwords);
     look(config.smtp_client.credentials);
+    const auto look_at_all = [&](const decide::CertificateFiles& own) {
+        for (std::size_t i = 0; i < own.size(); ++i) look((*own.certificates)[i]);
+        for (const auto& path : own.keys) look(path);
+    };
+    look_at_all(config.smtp_client.certificates);
+    for (const auto& rule : config.routes) look_at_all(rule.certificates);
     for (const auto& rule : config.signing)
         for (const auto& key : rule.keys) look(key.file);
     for (const auto& hook : config.hooks) look(hook.secret_file);
@@ -183,6 +217,7 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
             return std::unexpected(Error{0, file + ": " + read.error().why});
     }
     client.signing_keys = TRY(signing_keys_of(config, user_));
+    client.shown = TRY(shown_to_servers(config));
     auto hooks = TRY(hook_secrets_of(config, user_));
     auto nodes = TRY(node_access_of(config, user_));
     auto api = TRY(api_secrets_of(config.http));
@@ -194,7 +229,7 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     nodes_ = std::move(nodes);
     maps_ = table_files_of(config);
     api_ = std::move(api);
-    api_.shown = shown_of(config.tls, server_, api_);
+    api_.shown = shown_of(config.tls, server_, client_, api_);
     seen_ = std::move(seen);
     problem_.clear();
     rotate_ticket_keys(config.tls, now);

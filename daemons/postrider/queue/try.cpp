@@ -37,7 +37,7 @@ void print_step(const json& line) {
 
 int try_address(const Arguments& arguments) {
     if (arguments.has("--client")) return try_client(arguments);
-    for (const auto* other : {"--helo", "--name", "--user", "--to", "--tls", "--listener"})
+    for (const auto* other : {"--helo", "--name", "--user", "--to", "--tls", "--certificate", "--listener"})
         if (arguments.has(other)) return fail(usage, fmt::format("{} needs --client", other));
     if (arguments.words.empty()) return fail(usage, "try needs ADDRESS, or --client to try the access rules");
     const auto& address = arguments.words[0];

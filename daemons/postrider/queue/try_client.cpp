@@ -11,6 +11,7 @@
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <span>
 
 namespace postrider {
 
@@ -66,7 +67,9 @@ public:
     const std::vector<std::string>& unasked() const { return unasked_; }
 
 private:
+    Facts::Listed listed(const std::string& fingerprint);
     dns::ClientName::Names names_of(const common::IpAddress& address);
+    void fetch(common::AccessAnswers& answers, std::span<const decide::access::Lookup> pending);
 
     const config::Config& config_;
     const config::Listener& listener_;
@@ -88,6 +91,27 @@ dns::ClientName::Names Trial::names_of(const common::IpAddress& address) {
     return names;
 }
 
+// In relay.client_certificates?
+Facts::Listed Trial::listed(const std::string& fingerprint) {
+    using Status = decide::access::Answer::Status;
+    common::AccessAnswers answers(lookups_, {});
+    decide::access::Questions questions;
+    for (const auto& table : config_.relay.client_certificates) {
+        const auto ask = [&] {
+            questions.begin(answers);
+            return questions.ask(decide::access::Lookup::Kind::table, table, fingerprint);
+        };
+        auto answer = ask();
+        if (!answer) {
+            fetch(answers, questions.pending());
+            answer = ask();
+        }
+        if (!answer || answer->status == Status::failed) return Facts::Listed::unknown;
+        if (answer->status == Status::found) return Facts::Listed::yes;
+    }
+    return Facts::Listed::no;
+}
+
 std::optional<Facts> Trial::facts(const Arguments& arguments) {
     const auto given = *arguments.option("--client");
     const auto address = common::IpAddress::parse(given);
@@ -106,7 +130,9 @@ std::optional<Facts> Trial::facts(const Arguments& arguments) {
     facts.reverse_name = names.reverse.empty() ? facts.client_name : names.reverse;
     facts.trusted =
         common::contains(listener_.names_its_clients() ? listener_.submitters : config_.relay.networks, *address);
-    facts.encrypted = arguments.has("--tls");
+    facts.certificate = arguments.option("--certificate").value_or("");
+    facts.encrypted = arguments.has("--tls") || !facts.certificate.empty();
+    if (!facts.certificate.empty()) facts.certificate_listed = listed(facts.certificate);
     facts.login = arguments.option("--user").value_or("");
     facts.helo = arguments.option("--helo").value_or(facts.client_name);
     facts.sender = address_of("--from", arguments.option("--from").value_or(""));
@@ -117,7 +143,10 @@ std::optional<Facts> Trial::facts(const Arguments& arguments) {
     facts.recipient = address_of("--to", *to);
     if (!facts.recipient) return {};
     facts.recipient_ours = is_ours(config_, *facts.recipient);
-    if (!facts.recipient_ours && !facts.trusted && facts.login.empty())
+    if (facts.recipient_ours || facts.trusted || !facts.login.empty()) return facts;
+    if (facts.certificate_listed == Facts::Listed::unknown)
+        facts.relaying = smtp::Reply{451, {4, 3, 0}, fmt::format("<{}>: Temporary lookup failure", *facts.recipient)};
+    else if (facts.certificate_listed == Facts::Listed::no)
         facts.relaying = smtp::Reply{554, {5, 7, 1}, fmt::format("<{}>: Relay access denied", *facts.recipient)};
     return facts;
 }
@@ -130,15 +159,17 @@ decide::access::Decision Trial::decide(const decide::access::RuleSet& rules, con
         done("DUNNO");
     });
     Evaluation evaluation(rules, facts, std::move(lists), Evaluation::Tracing::on);
-    while (!evaluation.run(answers)) {
-        bool answered = false;
-        answers.fetch(evaluation.needed(), [&] {
-            answered = true;
-            loop_.stop();
-        });
-        if (!answered) loop_.run();
-    }
+    while (!evaluation.run(answers)) fetch(answers, evaluation.needed());
     return evaluation.take();
+}
+
+void Trial::fetch(common::AccessAnswers& answers, std::span<const decide::access::Lookup> pending) {
+    bool answered = false;
+    answers.fetch(pending, [&] {
+        answered = true;
+        loop_.stop();
+    });
+    if (!answered) loop_.run();
 }
 
 std::string result_of(const decide::access::Decision& decision) {

@@ -112,6 +112,7 @@ constexpr Option try_options[] = {{"--from", "SENDER", "sender to use instead of
                                   {"--to", "ADDRESS", "the recipient"},
                                   {"--user", "NAME", "the user it authenticates as"},
                                   {"--tls", "", "its session is encrypted"},
+                                  {"--certificate", "FINGERPRINT", "the certificate that it shows: AB:CD:..."},
                                   {"--listener", "NAME", "the listener it connects to"}};
 constexpr Option passwd_options[] = {{"--addresses", "LIST", "other addresses the user may send as: a@b,@c"},
                                      {"--remove", "", "remove the user"}};

@@ -100,6 +100,19 @@ void apply_reply_rules(const std::vector<decide::ReplyRule>& rules, smtp::Verdic
     verdict.status = decide::status_as(std::move(verdict.status), *severity);
 }
 
+std::string apply_reply_patterns(const common::ReplyPatterns& patterns, smtp::Verdict& verdict) {
+    std::string warning;
+    if (!verdict.rule.empty() || verdict.code < 400) return warning;
+    const auto found = patterns.find(verdict.stage, verdict.remote_reply, warning);
+    if (!found) return warning;
+    const bool temporary = found->outcome == smtp::Outcome::deferred;
+    verdict.rule = found->rule;
+    verdict.outcome = found->outcome;
+    verdict.status = decide::status_as(std::move(verdict.status),
+                                       temporary ? decide::Severity::temporary : decide::Severity::permanent);
+    return warning;
+}
+
 void apply_soft_bounce(smtp::Verdict& verdict) {
     if (verdict.outcome != smtp::Outcome::failed) return;
     verdict.outcome = smtp::Outcome::deferred;

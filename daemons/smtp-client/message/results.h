@@ -1,6 +1,7 @@
 // Converts a spool file to a transaction, and its result to the report for the queue-manager. Knows the terms of all
 // three; does no I/O.
 #pragma once
+#include "daemons/common/lookup/format/reply_rules.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/decide/outcome/failure.h"
 #include "daemons/smtp-client/message/content.h"
@@ -24,6 +25,8 @@ void describe(const Content& content, smtp::Transaction& out);
 // The route's replacement for such a reply; its status gets the new class.
 std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts);
 void apply_reply_rules(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict);
+// smtp_client.reply_rules, where no rule of the route has applied. Returns a warning for the log; "" none.
+std::string apply_reply_patterns(const common::ReplyPatterns& patterns, smtp::Verdict& verdict);
 // bounce.soft_bounce: what failed permanently is retried.
 void apply_soft_bounce(smtp::Verdict& verdict);
 

@@ -276,6 +276,10 @@ void DeliveryProbe::handshake_done(const std::string& relay, const tls::Connecti
                                               judgement.certificate.empty() ? "there is none" : judgement.problem)
                                 : fmt::format("the certificate proves the host's name, {}", how),
                     word_of(level));
+    using Own = tls::ConnectionInfo::OwnCertificate;
+    if (facts.own == Own::shown) out.reply.text += "; the server requested our certificate and got it";
+    if (facts.own == Own::missing)
+        out.reply.text += "; the server requested our certificate, and there is none (smtp_client.tls_certificates)";
     report(out);
 }
 
@@ -314,7 +318,7 @@ void DeliveryProbe::probed(const std::string& relay, const smtp::TransactionResu
         out.finding = finding_of(verdict);
         out.recipient = order_.recipients[i];
         out.reply = verdict;
-        if (changed_by_rules) out.reply.text += " (according to the route's reply_overrides)";
+        if (changed_by_rules) out.reply.text += fmt::format(" (according to the rule \"{}\")", verdict.rule);
         report(out);
     }
 }

@@ -304,6 +304,9 @@ void Connection::report_result(const smtp::TransactionResult& replied) {
     const auto rules = reply_rules(job->probe() ? order_.replies : job->order().replies);
     for (auto& verdict : result.verdicts) {
         apply_reply_rules(rules, verdict);
+        if (context_.reply_patterns)
+            if (const auto warning = apply_reply_patterns(*context_.reply_patterns, verdict); !warning.empty())
+                log().warning("smtp_client.reply_rules: {}", warning);
         if (context_.soft_bounce) apply_soft_bounce(verdict);
     }
     ++deliveries_done_;

@@ -29,7 +29,7 @@ TlsNeeds DeliveryJob::needs_abroad(ClientContext& context) {
         needs_ = tls_needs_of(context, *message_, order_.recipients, order_.route);
     } else {
         const auto message = context.messages.open(order_.queue_id, proto::delivery::file_of(order_));
-        if (!message) return {context.settings.tls, ""}; // why, is found again when it is handed over
+        if (!message) return tls_needs_by_default(context); // why, is found again when it is handed over
         needs_ = tls_needs_of(context, *message, order_.recipients, order_.route);
     }
     return *needs_;

@@ -5,6 +5,7 @@
 #include "daemons/smtp-client/message/results.h"
 #include <algorithm>
 #include <cerrno>
+#include <fmt/format.h>
 
 namespace smtp_client {
 
@@ -46,7 +47,11 @@ void write_line(const SessionFacts& facts, common::Metrics* metrics, const Deliv
     line.delays = delays;
     line.status = verdict.status;
     line.outcome = status_of(state, verdict.outcome);
-    line.reason = verdict.text;
+    std::string by_rule;
+    if (!verdict.rule.empty())
+        by_rule = fmt::format("{}; taken as {} by the rule \"{}\"", verdict.text,
+                              verdict.outcome == delivery::Outcome::failed ? "permanent" : "temporary", verdict.rule);
+    line.reason = by_rule.empty() ? verdict.text : by_rule;
     common::write(facts.log, line);
     if (!metrics) return;
     common::count(*metrics, facts.lmtp ? common::Transport::lmtp : common::Transport::smtp, line);

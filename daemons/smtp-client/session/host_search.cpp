@@ -154,7 +154,9 @@ void HostSearch::reached(const Candidate& candidate, std::unique_ptr<TlsStream> 
 }
 
 TlsNeeds HostSearch::needs_of_link() const {
-    return {current_->local() ? decide::TlsLevel::none : tls_level_of_route(context_, order_.rule), ""};
+    auto needs = tls_needs_of_route(context_, order_.rule);
+    if (current_->local()) needs.level = decide::TlsLevel::none;
+    return needs;
 }
 
 // Only now it is known to which address a name has led. Mail sent there would come back until its hops are too many.

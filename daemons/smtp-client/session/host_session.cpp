@@ -57,7 +57,7 @@ void HostSession::greet(Authenticator* authenticator) {
     options.name = source_ ? source_->helo : context_.settings.helo;
     options.peer = host_.peer();
     options.pipelining = pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never;
-    options.tls = tls_.starttls_mode(context_.tls ? Available::yes : Available::no);
+    options.tls = tls_.starttls_mode(tls_.needs().tls ? Available::yes : Available::no);
     options.timeouts = timeouts(context_.settings);
     options.ascii_domain = idn::ascii_domain;
     if (authenticator_) options.auth = authenticator_->auth();
@@ -92,8 +92,8 @@ HostSession::Read HostSession::read() {
         session_->end_of_input(now);
     else if (errno == EAGAIN)
         return Read::nothing;
-    else
-        session_->broken(std::strerror(errno), now);
+    else // a server that misses our certificate, or rejects it, says so here
+        session_->broken(errno == EPROTO && stream_->tls() ? stream_->tls()->error() : std::strerror(errno), now);
     return n > 0 && stream_->tls() ? Read::more : Read::once;
 }
 
@@ -120,7 +120,7 @@ void HostSession::wind_up() {
     }
     // Of a session that served: one whose certificate was refused would bring that verdict back with it. Nor from
     // before a reload, which may have changed whom we trust.
-    if (up_ && stream_->tls() && stream_->tls()->is_of(context_.tls.get()))
+    if (up_ && stream_->tls() && context_.is_current(*stream_->tls()))
         context_.resumptions.store(resumption_name(), stream_->tls()->resumable_session());
 }
 
@@ -133,7 +133,8 @@ std::string HostSession::resumption_name() const {
 void HostSession::start_tls() {
     // An operator who looks on wants to see the whole handshake.
     const auto from = observer_ ? tls::ResumableSession() : context_.resumptions.take(resumption_name());
-    auto session = context_.tls ? tls::Session::connect(context_.tls, tls_.identity(), from.get()) : nullptr;
+    const auto& context = tls_.needs().tls;
+    auto session = context ? tls::Session::connect(context, tls_.identity(), from.get()) : nullptr;
     clock_.enter(&proto::delivery::SetupTimes::tls, Loop::now().monotonic);
     tls_.begin_handshake();
     if (!session) return session_->tls_failed("TLS cannot be started on this system", Loop::now().monotonic);

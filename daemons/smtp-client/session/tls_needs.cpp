@@ -18,21 +18,39 @@ TlsLevel level_of_domain(const ClientContext& context, std::string_view domain, 
     return context.tls_routes ? decide::tls_level(*context.tls_routes, domain, rule, otherwise) : otherwise;
 }
 
+// A route that a table named shows its own certificates; others, those of the domain's route.
+const std::shared_ptr<const tls::Context>& tls_of_domain(const ClientContext& context, std::string_view domain,
+                                                         std::string_view route) {
+    if (context.tls_of_routes.contains(route)) return context.tls_of(route);
+    const auto* rule =
+        context.tls_of_routes.empty() || !context.tls_routes ? nullptr : context.tls_routes->find(domain);
+    return rule ? context.tls_of(rule->pattern) : context.tls;
+}
+
 } // namespace
 
-TlsLevel tls_level_of_route(const ClientContext& context, std::string_view rule) {
-    const auto otherwise = context.settings.tls;
-    return context.tls_routes ? context.tls_routes->tls_level_of(rule, otherwise) : otherwise;
+TlsNeeds tls_needs_by_default(const ClientContext& context) {
+    TlsNeeds needs{.level = context.settings.tls, .domain = {}};
+    needs.tls = context.tls;
+    return needs;
+}
+
+TlsNeeds tls_needs_of_route(const ClientContext& context, std::string_view rule) {
+    auto needs = tls_needs_by_default(context);
+    if (context.tls_routes) needs.level = context.tls_routes->tls_level_of(rule, needs.level);
+    needs.tls = context.tls_of(rule);
+    return needs;
 }
 
 TlsNeeds tls_needs_of(const ClientContext& context, const smtp::Transaction& transaction) {
-    TlsNeeds needs{context.settings.tls, ""};
+    auto needs = tls_needs_by_default(context);
     std::optional<TlsLevel> strictest;
     for (const auto& recipient : transaction.recipients) {
         needs.domain = domain_of(recipient.address);
         strictest = std::max(strictest.value_or(TlsLevel::none), level_of_domain(context, needs.domain, {}));
     }
     needs.level = strictest.value_or(needs.level);
+    needs.tls = tls_of_domain(context, needs.domain, {});
     return needs;
 }
 
@@ -42,13 +60,14 @@ TlsNeeds tls_needs_of(const ClientContext& context, const spool::MessageReader& 
     const auto& recipients = message.state().recipients;
     const auto otherwise = context.settings.tls;
     std::optional<TlsLevel> strictest;
-    TlsNeeds needs{otherwise, ""};
+    auto needs = tls_needs_by_default(context);
     for (const auto number : numbers) {
         if (number >= recipients.size()) continue;
         const auto domain = domain_of(recipients[number].address);
         const auto level = level_of_domain(context, domain, rule);
         if (!strictest) {
             needs.domain = domain;
+            needs.tls = tls_of_domain(context, domain, rule);
             const auto& reporter = context.tls_reports_from;
             needs.of_report = !reporter.empty() && message.state().reverse_path_of(recipients[number]) == reporter;
         }

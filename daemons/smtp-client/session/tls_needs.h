@@ -10,8 +10,10 @@
 
 namespace smtp_client {
 
-// Of a link that is tried without mail: what the route of that pattern demands.
-decide::TlsLevel tls_level_of_route(const ClientContext& context, std::string_view rule);
+// Of a link that is tried without mail: what the route of that pattern demands and shows.
+TlsNeeds tls_needs_of_route(const ClientContext& context, std::string_view rule);
+// Of mail of which nothing is known.
+TlsNeeds tls_needs_by_default(const ClientContext& context);
 // Of a transaction without a message.
 TlsNeeds tls_needs_of(const ClientContext& context, const smtp::Transaction& transaction);
 // Of a message for these of its recipients, by the route of that pattern.

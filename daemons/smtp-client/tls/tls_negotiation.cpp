@@ -11,6 +11,11 @@ using decide::TlsLevel;
 using decide::TlsResult;
 using proto::route::StsPolicy;
 
+const std::string& TlsNeeds::certificates() const {
+    static const std::string none;
+    return tls ? tls->certificates_shown() : none;
+}
+
 TlsNegotiation::TlsNegotiation(TlsPeer host, TlsNeeds needs, Fallback fallback)
     : host_(std::move(host)), needs_(std::move(needs)), fallback_(fallback) {}
 
@@ -56,13 +61,16 @@ tls::ServerIdentity TlsNegotiation::identity() const {
     return out;
 }
 
-// A session may only be resumed on the terms it was negotiated on: same address, same demands and expectations.
+// A session may only be resumed on the terms it was negotiated on: same address, same demands, expectations and
+// certificates of ours.
 std::string TlsNegotiation::resumption_name(std::string_view relay, std::string_view source) const {
-    return fmt::format("{} {} {} {}", relay, static_cast<int>(demand_), identity().fingerprint(), source);
+    return fmt::format("{} {} {} {} {}", relay, static_cast<int>(demand_), identity().fingerprint(), source,
+                       needs_.certificates());
 }
 
 bool TlsNegotiation::judge(const tls::ConnectionInfo& facts, const tls::CertificateVerdict& judgement) {
     state_ = {true, judgement.proof, ""};
+    certificate_is_of_session_ = facts.own != tls::ConnectionInfo::OwnCertificate::not_requested || facts.resumed;
     if (state_.verified() && !judgement.of_host) state_.only_for = needs_.domain;
     text_ = facts.version + " " + facts.cipher + (state_.verified() ? fmt::format(", verified {}", proven_how()) : "");
     certificate_ = judgement.result;
@@ -96,6 +104,7 @@ bool TlsNegotiation::may_fall_back() const {
 }
 
 bool TlsNegotiation::admits(const TlsNeeds& needs, bool dane, const StsPolicy& policy) const {
+    if (state_.encrypted && certificate_is_of_session_ && needs.certificates() != needs_.certificates()) return false;
     const bool asks = asks_dane(needs.level) && dane;
     if (asks && !records_) return false; // the host's records have not been asked for
     const auto decision = decide_tls(needs.level, asks ? *records_ : decide::DaneResult{}, match(policy), host_.name);

@@ -8,6 +8,7 @@
 #include "daemons/decide/tls/tls_policy.h"
 #include "libsmtp/delivery/failure_details.h"
 #include "libsmtp/session/client_session.h"
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ struct TlsNeeds { // of the mail that goes first
     std::string domain;      // of its recipients
     bool of_report = false;  // the mail is a report of ours on TLS
     bool by_message = false; // the level is higher than its route's: the message itself requires it
+    std::shared_ptr<const tls::Context> tls = nullptr; // with what its route shows; null: TLS is not available
+    const std::string& certificates() const;           // which its route shows; "" none
 };
 
 struct TlsPeer {      // the host
@@ -90,7 +93,8 @@ private:
     decide::TlsResult result_ = decide::TlsResult::starttls_not_supported; // until it is known better
     decide::TlsResult certificate_ = decide::TlsResult::success;           // what it would be worth
     std::string certificate_problem_;
-    std::string text_; // "" in plain text
+    std::string text_;                       // "" in plain text
+    bool certificate_is_of_session_ = false; // what we have shown counts: the host asked for it, or may have earlier
 };
 
 } // namespace smtp_client

@@ -29,6 +29,8 @@ spool::Envelope make_envelope(const Rules& rules, const Client& client, const Re
     envelope.lifetime = common::lifetime_of(envelope.reverse_path, rules.config->queue);
     envelope.submitter = "net:" + client.network;
     if (mail.path.mailbox) envelope.submitter += " " + smtp::lowered(mail.path.mailbox->domain);
+    if (client.permission.kind == CertificatePermission::Kind::permitted)
+        envelope.submitter = "cert:" + client.permission.name;
     if (!client.user.empty()) {
         envelope.submitter = "sasl:" + client.user;
         envelope.sasl_method = client.auth_method;

@@ -105,6 +105,7 @@ bool MessageIntake::completes_header(const Reception& reception) const {
 std::string MessageIntake::received_field(const Reception& reception) const {
     const auto& recipients = envelope_.recipients;
     const auto tls = reception.tls ? reception.tls->text() : std::string();
+    const auto* shown = reception.tls ? reception.tls->certificate.get() : nullptr;
     // An address beyond ASCII would make the header one that only SMTPUTF8 can carry.
     const bool named = recipients.size() == 1 && smtp::is_ascii(recipients.front().address);
     return smtp::received_field({
@@ -114,6 +115,9 @@ std::string MessageIntake::received_field(const Reception& reception) const {
         .by = rules_.normal.hostname,
         .protocol = reception.protocol,
         .tls = tls,
+        .client_certificate = shown ? std::string_view(shown->subject) : std::string_view(),
+        .certificate_issuer = shown ? std::string_view(shown->issuer) : std::string_view(),
+        .certificate_verified = shown && shown->problem.empty(),
         .id = id_text_,
         .recipient = named ? std::string_view(recipients.front().address) : std::string_view(),
         .date = services_.date.at(common::Loop::now().wall),

@@ -34,8 +34,10 @@ struct PolicyContext {
     std::uint32_t recipients = 0;            // accepted so far
     std::uint64_t size = 0;                  // announced, or of the content
     std::string sasl_method, sasl_user, sasl_sender, tls_version, tls_cipher, tls_peer;
-    std::string instance;               // one and the same for all questions about a transaction
-    milter::Message* message = nullptr; // end_of_data: its content
+    std::shared_ptr<const tls::ClientCertificate> certificate; // that the client has shown; null: none
+    CertificatePermission permission;                          // by it
+    std::string instance;                                      // one and the same for all questions about a transaction
+    milter::Message* message = nullptr;                        // end_of_data: its content
     bool stressed = false;
     bool postmaster = false; // the recipient is postmaster: every client may reach it
 };

@@ -30,9 +30,11 @@ std::string policy_request(Stage stage, const PolicyContext& context) {
     add("sasl_method", context.sasl_method);
     add("sasl_username", context.sasl_user);
     add("sasl_sender", context.sasl_sender);
-    add("ccert_subject", context.tls_peer);
-    add("ccert_issuer", "");
-    add("ccert_fingerprint", "");
+    const auto* certificate = context.certificate.get();
+    add("ccert_subject", context.tls_peer); // names only if an authority vouches for them, as Postfix does
+    add("ccert_issuer", certificate && certificate->problem.empty() ? certificate->issuer : "");
+    add("ccert_fingerprint", certificate ? certificate->fingerprint : "");
+    add("ccert_pubkey_fingerprint", certificate ? certificate->key_fingerprint : "");
     add("encryption_protocol", context.tls_version);
     add("encryption_cipher", context.tls_cipher);
     add("etrn_domain", "");

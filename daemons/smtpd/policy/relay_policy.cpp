@@ -56,16 +56,35 @@ std::expected<Client, smtp::Reply> apply_xclient(const Client& former, const smt
         if (!client.server_address.empty() && !common::IpAddress::parse(client.server_address)) return bad("DESTADDR");
     }
     if (described.dest_port) client.server_port = number(described.dest_port->value);
+    client.certificate = nullptr; // it is the proxy's
+    client.permission = {};
     client.user = text_of(described.login);
     client.auth_method = client.user.empty() ? "" : "XCLIENT";
     return client;
 }
 
 bool may_relay(const Rules& rules, const Client& client) {
-    if (!client.user.empty()) return true;
+    if (!client.user.empty() || client.permission.kind == CertificatePermission::Kind::permitted) return true;
     const auto& networks =
         rules.listener.names_its_clients() ? rules.listener.submitters : rules.config->relay.networks;
     return common::contains(networks, client.address);
+}
+
+std::string certificate_obstacle(const Rules& rules, const Client& client) {
+    const auto& relay = rules.config->relay;
+    if (!rules.listener.client_certificates || (relay.client_certificates.empty() && !relay.verified_certificates))
+        return "";
+    return client.certificate ? client.permission.why : "it has shown none";
+}
+
+// A client that may not relay; temporarily, where this is not known.
+static RelayDecision refuse_relaying(const Client& client, std::string about, int code, smtp::EnhancedStatus status,
+                                     std::string_view text) {
+    const bool unknown = client.permission.kind == CertificatePermission::Kind::unavailable;
+    auto out = unknown ? refuse(451, {4, 3, 0}, about + "Temporary lookup failure")
+                       : refuse(code, status, about + std::string(text));
+    out.not_permitted = true;
+    return out;
 }
 
 static std::string complete(const Rules& rules, const smtp::Mailbox& mailbox) {
@@ -94,7 +113,7 @@ RelayDecision evaluate_sender(const Rules& rules, const Client& client, const sm
     if (rules.listener.service == config::Service::filtered && !trusted)
         return refuse(550, {5, 7, 1}, "Access denied: only content filters send mail here");
     if (rules.listener.service == config::Service::submission && !trusted)
-        return refuse(530, {5, 7, 0}, "Authentication required");
+        return refuse_relaying(client, "", 530, {5, 7, 0}, "Authentication required");
     if (path.null()) return {Kind::accept, {}, {}};
     if (rules.config->auth.sender_match && !client.user.empty() && !owns(rules, client.user, *path.mailbox))
         return refuse(553, {5, 7, 1},
@@ -122,7 +141,7 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
     if (domain.empty()) return refuse(550, {5, 1, 2}, "<" + text + ">: Recipient address rejected: Domain not found");
     const auto where = settings.class_of(domain);
     if (where == decide::AddressClass::remote && !trusted)
-        return refuse(554, {5, 7, 1}, "<" + text + ">: Relay access denied");
+        return refuse_relaying(client, "<" + text + ">: ", 554, {5, 7, 1}, "Relay access denied");
     const bool listed = where == decide::AddressClass::relay ? !settings.relay.recipients.empty()
                                                              : where != decide::AddressClass::remote;
     const bool wanted =

@@ -1,6 +1,7 @@
 // Who may send what to whom: relay control and the completion of bare addresses. Pure: rules, a client and an address
 // in, a decision or a reply out. With no matching permission the answer is 554 5.7.1.
 #pragma once
+#include "daemons/common/crypto/tls/session.h"
 #include "daemons/common/net/network.h"
 #include "daemons/common/submission/spool_writer.h"
 #include "daemons/smtpd/policy/rules.h"
@@ -8,8 +9,21 @@
 #include "libsmtp/protocol/client_attributes.h"
 #include "libsmtp/protocol/reply.h"
 #include <expected>
+#include <memory>
 
 namespace smtpd {
+
+// What the certificate that a client has shown permits it. Default: nothing, as no certificate does.
+struct CertificatePermission {
+    enum class Kind : std::uint8_t {
+        none,
+        permitted,   // it may relay
+        unavailable, // a table cannot be asked
+    };
+    Kind kind = Kind::none;
+    std::string name; // permitted: of the client, one word
+    std::string why;  // else: why; "" if certificates permit nothing here
+};
 
 // The other end of a connection.
 struct Client {
@@ -20,9 +34,11 @@ struct Client {
     std::string reverse_name;     // by XCLIENT: not confirmed; "" not known
     std::string server_address;   // by a balancer or XCLIENT: what it connected to; "" not known
     std::uint16_t server_port = 0;
-    std::string user;        // authenticated user; "" none
-    std::string auth_method; // the mechanism
-    std::string network;     // "192.0.2.1" or "2001:db8::/64": what limits and fairness count
+    std::string user;                                          // authenticated user; "" none
+    std::string auth_method;                                   // the mechanism
+    std::shared_ptr<const tls::ClientCertificate> certificate; // that it has shown; null: none
+    CertificatePermission permission;                          // by it
+    std::string network; // "192.0.2.1" or "2001:db8::/64": what limits and fairness count
 
     std::string peer() const { return name + "[" + address_text + "]"; }
     // False: a proxy did not know it; then `address` is in no meaningful network, the texts are "unknown".
@@ -42,14 +58,18 @@ struct RelayDecision {
         reject,
     };
     Kind kind = Kind::accept;
-    std::string address; // what goes into the envelope; bare local parts completed
-    smtp::Reply reply;   // reject
+    std::string address;        // what goes into the envelope; bare local parts completed
+    smtp::Reply reply;          // reject
+    bool not_permitted = false; // reject: because the client may not relay
 };
 
 // May this client send anywhere? Then it may also say how.
 bool may_relay(const Rules& rules, const Client& client);
 RelayDecision evaluate_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path);
 RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path);
+
+// Why its certificate does not permit the client to relay; "" where none does.
+std::string certificate_obstacle(const Rules& rules, const Client& client);
 
 // The reply to a client while the spool accepts no mail.
 smtp::Reply reply_for(common::Unavailable why);

@@ -56,6 +56,17 @@ Facts AccessControl::facts_of(Stage stage) const {
     facts.encrypted = !context.tls_version.empty();
     facts.login = context.sasl_user;
     facts.helo = context.helo;
+    if (context.certificate) {
+        using Listed = Facts::Listed;
+        using Kind = CertificatePermission::Kind;
+        facts.certificate = context.certificate->fingerprint;
+        facts.certificate_key = context.certificate->key_fingerprint;
+        facts.certificate_verified = context.certificate->problem.empty() &&
+                                     context.certificate->why_not_valid(common::Loop::now().wall).empty();
+        facts.certificate_listed = context.permission.kind == Kind::permitted     ? Listed::yes
+                                   : context.permission.kind == Kind::unavailable ? Listed::unknown
+                                                                                  : Listed::no;
+    }
     facts.recipients = context.recipients;
     facts.held = holds_;
     if (stage >= Stage::mail) {

@@ -48,7 +48,9 @@ private:
             if (rates_.take(key("u", context.sasl_user), of_user.value, 1h, now)) return {};
             return refusal(of_user, "from user " + smtp::printable(context.sasl_user, 100));
         }
-        if (trusted_ || rates_.take(key("n", context.client.network), of_network.value, 1min, now)) return {};
+        const bool by_certificate = context.permission.kind == CertificatePermission::Kind::permitted;
+        if (trusted_ || by_certificate || rates_.take(key("n", context.client.network), of_network.value, 1min, now))
+            return {};
         return refusal(of_network, "from " + context.client.network);
     }
     common::RateLimiter& rates_;

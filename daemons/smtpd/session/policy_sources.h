@@ -18,7 +18,7 @@ namespace smtpd {
 // Access rules, and what they ask.
 struct AccessSources {
     std::map<std::string, decide::access::RuleSet, std::less<>> rules; // by listener
-    std::shared_ptr<common::AccessLookups> lookups;                    // null: there are no rules
+    std::shared_ptr<common::AccessLookups> lookups;                    // null: there is nothing to look up
     std::set<std::string, std::less<>> policy_services;                // asked by rules, not at a stage of their own
     bool failing = false;                                              // a table could not be asked
 };

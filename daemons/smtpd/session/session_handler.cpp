@@ -119,8 +119,45 @@ void SessionHandler::on(smtp::event::Helo& helo) {
     xforward_.reset();
     session_.apply_settings(worker_.settings_of(rules_), common::Loop::now().monotonic);
     set_greeting(helo.name, helo.extended ? "ESMTP" : "SMTP");
+    judge_certificate([this] { greeted(); });
+}
+
+void SessionHandler::greeted() {
+    if (!certificate_suffices()) return;
     with_policy_checks(
         Stage::helo, [this] { answer({250, {}, dynamic_capabilities(session_.offered(), common::Loop::now().wall)}); });
+}
+
+// --- certificates
+
+// Again with each greeting: one that has expired, or is no longer listed, permits nothing.
+void SessionHandler::judge_certificate(std::function<void()> then) {
+    client_.permission = {};
+    if (!client_.certificate) return then();
+    certificate_check_ =
+        std::make_unique<CertificateCheck>(rules_, *client_.certificate, worker_.policy_sources->access.lookups);
+    auto found = certificate_check_->ask(common::Loop::now().wall, [this, then](CertificatePermission late) {
+        client_.permission = std::move(late);
+        then();
+        driver_.resume();
+    });
+    if (!found) return;
+    client_.permission = *std::move(found);
+    then();
+}
+
+// False: this listener demands another one, or one at all; the client has been answered.
+bool SessionHandler::certificate_suffices() {
+    if (!rules_.listener.certificate_required || !tls_ || session_.proxied()) return true;
+    const auto rejection = certificate_rejection(client_, common::Loop::now().wall);
+    if (rejection) reject(Verb::helo, *rejection);
+    return !rejection;
+}
+
+void SessionHandler::explain_refusal(const RelayDecision& decision) {
+    if (!decision.not_permitted) return;
+    if (const auto why = certificate_obstacle(rules_, client_); !why.empty())
+        log_.lines().info("client certificate of {} does not permit relaying: {}", client_.peer(), why);
 }
 
 // --- TLS
@@ -145,10 +182,16 @@ void SessionHandler::tls_established(const tls::Session& tls) {
     session_.tls_up(common::Loop::now().monotonic);
     client_.user.clear(); // an identity from plain text may have been injected (RFC 3207, 4.2)
     client_.auth_method.clear();
+    client_.certificate = session_.proxied() ? nullptr : tls_facts_.certificate; // else it is the proxy's
+    client_.permission = {};
     constexpr std::string_view kinds[] = {"Anonymous", "Untrusted", "Trusted"};
     log_.lines().info("{} TLS connection established from {}{}: {}", kinds[static_cast<std::size_t>(tls_facts_.peer)],
                       client_.peer(), tls_facts_.server_name.empty() ? "" : " to " + tls_facts_.server_name,
                       tls_facts_.text());
+    if (const auto* shown = tls_facts_.certificate.get())
+        log_.lines().info("{}: subject_CN={}, issuer_CN={}, fingerprint={}, pkey_fingerprint={}{}{}", client_.peer(),
+                          shown->subject, shown->issuer, shown->fingerprint, shown->key_fingerprint,
+                          shown->problem.empty() ? "" : ": ", shown->problem);
     if (rules_.listener.tls == config::ListenerTls::implicit) send_banner();
 }
 
@@ -250,6 +293,8 @@ void SessionHandler::describe_session(Stage stage, PolicyContext& context) const
     context.tls_version = tls_facts_.version;
     context.tls_cipher = tls_facts_.cipher;
     context.tls_peer = tls_facts_.peer_name;
+    context.certificate = client_.certificate;
+    context.permission = client_.permission;
     context.recipient.clear();
     context.postmaster = false;
     if (!message_) { // nothing of the previous one
@@ -305,7 +350,10 @@ Reception SessionHandler::reception() const {
 
 void SessionHandler::on(smtp::event::Mail& mail) {
     auto decision = evaluate_sender(rules_, client_, mail.path);
-    const auto refuse = [&](const Reply& reply) { reject(Verb::mail, reply); };
+    const auto refuse = [&](const Reply& reply) {
+        explain_refusal(decision);
+        reject(Verb::mail, reply);
+    };
     if (decision.kind == RelayDecision::Kind::reject) return refuse(decision.reply);
     if (worker_.submission_queue.waiting() > max_announced)
         return refuse({451, {4, 3, 2}, "Error: queue overloaded, try again later"});
@@ -348,6 +396,7 @@ void SessionHandler::on(smtp::event::Rcpt& rcpt) {
     if (!access_ || rcpt_.path.bare_postmaster()) return evaluate_recipient(std::move(decision));
     std::optional<Reply> relaying;
     if (decision.kind == RelayDecision::Kind::reject) relaying = decision.reply;
+    explain_refusal(decision);
     apply_access_rules(Stage::rcpt, std::move(relaying), [this, decision] {
         if (access_->discards()) return add_recipient(rcpt_.path.text());
         evaluate_recipient(decision);
@@ -356,6 +405,7 @@ void SessionHandler::on(smtp::event::Rcpt& rcpt) {
 
 // What relay control, the recipient check and policies decide, once access rules have not rejected it.
 void SessionHandler::evaluate_recipient(RelayDecision decision) {
+    explain_refusal(decision);
     if (decision.kind == RelayDecision::Kind::reject) return reject(Verb::rcpt, decision.reply, rcpt_.path.text());
     const bool elsewhere = decision.kind == RelayDecision::Kind::accept; // only suppressed ones are refused there
     if (elsewhere && !worker_.checker.any_suppressed()) return take_recipient(std::move(decision.address));

@@ -11,6 +11,7 @@
 #include "daemons/smtpd/policy/relay_policy.h"
 #include "daemons/smtpd/policy/rules.h"
 #include "daemons/smtpd/session/access_control.h"
+#include "daemons/smtpd/session/certificate_check.h"
 #include "daemons/smtpd/session/name_lookup.h"
 #include "daemons/smtpd/session/session_log.h"
 #include "daemons/smtpd/session/worker_context.h"
@@ -88,6 +89,11 @@ private:
     void answer_or_reject(smtp::Verb command, const smtp::Reply& reply);
 
     void greet();
+    void judge_certificate(std::function<void()> then);
+    bool certificate_suffices();
+    void greeted();
+    // Logs why the client's certificate does not permit what has been rejected.
+    void explain_refusal(const RelayDecision& decision);
     void set_greeting(std::string_view helo, std::string_view protocol);
     void send_banner();
     void authenticated(const AuthExchange::Answer& answer);
@@ -134,10 +140,11 @@ private:
     std::unique_ptr<PolicyChain> policy_chain_; // null: no policy applies
     const tls::Session* tls_ = nullptr;         // null: plain text
     tls::ConnectionInfo tls_facts_;
-    std::unique_ptr<AuthExchange> auth_; // from the first AUTH on
-    smtp::event::Rcpt rcpt_;             // the recipient asked about
-    std::uint64_t recipient_check_ = 0;  // the question to the categorizer; 0: none
-    std::uint64_t flush_request_ = 0;    // the request to the queue-manager; 0: none
+    std::unique_ptr<CertificateCheck> certificate_check_; // while the permission is not known
+    std::unique_ptr<AuthExchange> auth_;                  // from the first AUTH on
+    smtp::event::Rcpt rcpt_;                              // the recipient asked about
+    std::uint64_t recipient_check_ = 0;                   // the question to the categorizer; 0: none
+    std::uint64_t flush_request_ = 0;                     // the request to the queue-manager; 0: none
     std::unique_ptr<NameLookup> name_lookup_;
 };
 

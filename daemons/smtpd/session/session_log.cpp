@@ -108,9 +108,11 @@ void SessionLog::refused_by_session(smtp::event::Refused& refused, const Message
 }
 
 void SessionLog::message_begun(const MessageIntake& message, std::string_view forwarded) {
-    lines().info("{}: client={}{}{}{}{}{}", message.id_text(), client_.peer(),
+    const auto* certificate = client_.certificate.get();
+    lines().info("{}: client={}{}{}{}{}{}{}{}", message.id_text(), client_.peer(),
                  client_.user.empty() ? "" : ", sasl_method=", client_.auth_method,
-                 client_.user.empty() ? "" : ", sasl_username=", client_.user, forwarded);
+                 client_.user.empty() ? "" : ", sasl_username=", client_.user,
+                 certificate ? ", ccert_fingerprint=" : "", certificate ? certificate->fingerprint : "", forwarded);
 }
 
 void SessionLog::note(Verb command, const LogNote& note, const MessageIntake* message, std::string_view to) {

@@ -33,6 +33,17 @@ Reply recipient_rejection(const std::string& to, const common::RecipientChecker:
     }
 }
 
+std::optional<Reply> certificate_rejection(const Client& client, smtp::WallTime now) {
+    using Kind = CertificatePermission::Kind;
+    const auto* shown = client.certificate.get();
+    auto why = shown ? shown->why_not_valid(now) : "none was shown";
+    if (why.empty()) why = shown->problem;
+    if (client.permission.kind == Kind::permitted || why.empty()) return {};
+    const auto about = "<" + client.peer() + ">: Client certificate rejected: ";
+    if (client.permission.kind == Kind::unavailable) return Reply{451, {4, 3, 0}, about + "Temporary lookup failure"};
+    return Reply{554, {5, 7, 1}, about + why};
+}
+
 // --- VRFY
 
 // 252 reveals no recipient. Only what RCPT would reveal as well can be verified.

@@ -11,6 +11,7 @@
 #include "libsmtp/session/server_events.h"
 #include "libsmtp/text/time_types.h"
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ namespace smtpd {
 
 // bounce.soft_bounce: permanent rejections become temporary ones.
 smtp::Reply with_soft_bounce(smtp::Reply reply, const Rules& rules);
+
+// EHLO, where the listener demands a client certificate: why that of the client will not do; nothing: it will.
+std::optional<smtp::Reply> certificate_rejection(const Client& client, smtp::WallTime now);
 
 // RCPT, of a recipient that is not known. `to`: as the client wrote it.
 smtp::Reply recipient_rejection(const std::string& to, const common::RecipientChecker::Answer& checked);

@@ -66,6 +66,21 @@ TEST_CASE("files that smtp-client reads are found from the configuration's direc
     CHECK(good("[smtp_client]\ntls_ca_file = \"\"\n").files.empty());
 }
 
+TEST_CASE("certificates that servers are shown: for all mail, and for that of a route") {
+    const auto c = good("[smtp_client]\ntls_certificates = [\"c.pem\", \"/r.pem\"]\ntls_keys = [\"c.key\", \"r.key\"]\n"
+                        "[route.\"a.test\"]\nnext_hop = \"mx\"\ntls_certificates = [\"/a.pem\"]\n"
+                        "[route.\"b.test\"]\nnext_hop = \"mx\"\ntls_certificates = []\n"
+                        "[route.\"d.test\"]\nnext_hop = \"mx\"\n");
+    using Names = std::vector<std::string>;
+    CHECK(c.smtp_client.certificates.certificates == Names{"/etc/p/c.pem", "/r.pem"});
+    CHECK(c.smtp_client.certificates.key_of(1) == "/etc/p/r.key");
+    CHECK(c.routes[0].certificates.key_of(0) == "/a.pem"); // in the same file
+    CHECK(c.routes[1].certificates.certificates == Names{});
+    CHECK_FALSE(c.routes[2].certificates.certificates);
+    CHECK(std::ranges::count(c.files, "smtp_client.tls_keys", &config::FileReference::key) == 2);
+    CHECK(std::ranges::count(c.files, "route.\"a.test\".tls_certificates", &config::FileReference::key) == 1);
+}
+
 TEST_CASE("an empty file is a valid configuration") {
     const auto c = good("");
     CHECK(c.mta.hostname == "mail.example.com");

@@ -255,6 +255,42 @@ TEST_CASE("a node that moves messages to others has a name that does not change 
         CHECK(bad("[mta]\nnode = \"" + name + "\"") == wrong);
 }
 
+TEST_CASE("certificates for servers without their keys, or without TLS, are refused") {
+    const std::string route = "[route.\"a.test\"]\nnext_hop = \"mx\"\n";
+    CHECK(bad("[smtp_client]\ntls_certificates = [\"/a\", \"/b\"]\ntls_keys = [\"/k\"]\n") ==
+          "f.toml:3:1: smtp_client.tls_keys: expected one for each of smtp_client.tls_certificates, in the same order");
+    CHECK(bad(route + "tls_keys = [\"/k\"]\n") ==
+          "f.toml:3:1: route.\"a.test\".tls_keys: expected one for each of route.\"a.test\".tls_certificates, which is "
+          "missing, in the same order");
+    CHECK(bad(route + "tls = \"none\"\ntls_certificates = [\"/a\"]\n") ==
+          "f.toml:4:1: route.\"a.test\".tls_certificates: tls = \"none\" uses no TLS, so none is shown");
+    CHECK(bad("[smtp_client]\ntls_certificates = [\"\"]\n") ==
+          "f.toml:2:21: smtp_client.tls_certificates: expected a file name");
+}
+
+TEST_CASE("client certificates that nobody asks for, or that could not be demanded, are refused") {
+    CHECK(bad("[relay]\nclient_certificates = [\"text:/c\"]\n") ==
+          "f.toml:2:1: relay.client_certificates: no listener asks clients for certificates: set client_certificates = "
+          "true in a [listen.NAME]");
+    const std::string asks = "[tls]\ncertificates = [\"/c\"]\n[listen.a]\naddresses = [\"*:25\"]\n"
+                             "client_certificates = true\n";
+    CHECK(good(asks + "[relay]\nclient_certificates = [\"text:/c\"]\n").relay.client_certificates.size() == 1);
+    CHECK(bad(asks + "[relay]\nverified_client_certificates = true\n").find("tls.client_ca_file is not set") !=
+          std::string::npos);
+    const auto said = bad(asks + "client_certificate_required = true\n");
+    CHECK(said.find("clients could do without TLS") != std::string::npos);
+    CHECK(said.find("no certificate would do") != std::string::npos);
+    CHECK(good(asks + "client_certificate_required = true\ntls = \"require\"\n[relay]\n"
+                      "client_certificates = [\"text:/c\"]\n")
+              .listeners[0]
+              .certificate_required);
+}
+
+TEST_CASE("rules for replies that are none are refused") {
+    CHECK(bad("[smtp_client]\nreply_rules = [\"/x/ is odd\"]\n")
+              .find("smtp_client.reply_rules: \"/x/ is odd\": expected") != std::string::npos);
+}
+
 TEST_CASE("ciphers that OpenSSL does not know are refused here, not by the daemons") {
     CHECK(bad("[smtp_client]\ntls_ciphers = \"FOO\"")
               .find("smtp_client.tls_ciphers: no TLS 1.2 cipher is "

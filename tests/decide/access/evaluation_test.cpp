@@ -61,6 +61,37 @@ TEST_CASE("permissions of the client and of its recipient") {
     });
 }
 
+TEST_CASE("certificates of clients") {
+    const auto shown = [](Facts& facts, World&) { facts.certificate = "AB:01", facts.certificate_key = "CD:02"; };
+    const auto listed = [](Facts::Listed listed) {
+        return [=](Facts& facts, World&) { facts.certificate = "AB:01", facts.certificate_listed = listed; };
+    };
+    const auto verified = [](Facts& facts, World&) { facts.certificate_verified = true; };
+    const auto with = [](std::string key, std::string value) {
+        return [=](Facts& facts, World& world) {
+            facts.certificate = "AB:01", facts.certificate_key = "CD:02";
+            world.tables["text:/c"][key] = value;
+        };
+    };
+    const std::string rejected = "554 5.7.1 <ann@here.example>: Recipient address rejected: Access denied";
+    check_rows({
+        {{"permit_tls_clientcerts", "reject"}, rejected},
+        {{"permit_tls_clientcerts", "reject"}, rejected, shown},
+        {{"permit_tls_clientcerts", "reject"}, "ok", listed(Facts::Listed::yes)},
+        {{"permit_tls_clientcerts"},
+         "451 4.3.0 <ann@here.example>: Recipient address rejected: Temporary lookup failure",
+         listed(Facts::Listed::unknown)},
+        {{"permit_tls_all_clientcerts", "reject"}, rejected, listed(Facts::Listed::yes)},
+        {{"permit_tls_all_clientcerts", "reject"}, "ok", verified},
+        {{"check_ccert_access text:/c"}, "ok"}, // none was shown
+        {{"check_ccert_access text:/c"}, "ok", shown},
+        {{"check_ccert_access text:/c", "reject"}, "ok", with("AB:01", "OK")},
+        {{"check_ccert_access text:/c"},
+         "554 5.7.1 <mail.far.example[192.0.2.25]>: Client certificate rejected: stolen",
+         with("CD:02", "REJECT stolen")},
+    });
+}
+
 TEST_CASE("names that are invalid or not complete") {
     const auto helo = [](std::string name) { return [=](Facts& facts, World&) { facts.helo = name; }; };
     const auto sender = [](std::string name) { return [=](Facts& facts, World&) { facts.sender = name; }; };

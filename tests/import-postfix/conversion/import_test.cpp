@@ -543,6 +543,54 @@ TEST_CASE("a default that is written down is no loss") {
         CHECK(imported(std::string(name) + "\n").count(SettingResult::Kind::converted) == 3);
 }
 
+TEST_CASE("certificates that servers are shown are kept") {
+    auto from = imported("smtp_tls_cert_file = /pf/c.pem\nsmtp_tls_key_file = /pf/c.key\nsmtp_tls_eccert_file = "
+                         "/pf/e.pem\nsmtp_tls_eckey_file = /pf/e.key\n");
+    CHECK(key(from, "smtp_client.tls_certificates") == R"(["/pf/c.pem", "/pf/e.pem"])");
+    CHECK(key(from, "smtp_client.tls_keys") == R"(["/pf/c.key", "/pf/e.key"])");
+    CHECK(result_of(from, "smtp_tls_cert_file").kind != SettingResult::Kind::unsupported); // the files are not there
+    from = imported("smtp_tls_cert_file = /pf/c.pem\n");
+    CHECK(key(from, "smtp_client.tls_certificates") == R"(["/pf/c.pem"])");
+    CHECK(key(from, "smtp_client.tls_keys") == "-");
+    from = imported("smtp_tls_chain_files = /pf/k.pem, /pf/c.pem\nsmtp_tls_cert_file = /pf/old.pem\n",
+                    {{"/pf/k.pem", "-----BEGIN PRIVATE KEY-----\n"}, {"/pf/c.pem", "-----BEGIN CERTIFICATE-----\n"}});
+    CHECK(key(from, "smtp_client.tls_certificates") == R"(["/pf/c.pem"])");
+    CHECK(key(from, "smtp_client.tls_keys") == R"(["/pf/k.pem"])");
+}
+
+TEST_CASE("clients that relay by their certificates go on doing so, if the fingerprints are by SHA-256") {
+    const std::string tls = "smtpd_tls_cert_file = /pf/c.pem\nsmtpd_tls_security_level = may\nsmtpd_tls_ask_ccert = "
+                            "yes\nrelay_clientcerts = texthash:/pf/clients\n",
+                      permit = "smtpd_relay_restrictions = permit_mynetworks permit_tls_clientcerts "
+                               "reject_unauth_destination\n",
+                      service = "smtp inet n - n - - smtpd\n";
+    const std::map<std::string, std::string> files = {{"/pf/clients", "AB:CD shop\n"}};
+    auto from = imported(tls + permit + "smtpd_tls_fingerprint_digest = sha256\n", files, service);
+    CHECK(key(from, "listen.smtp.client_certificates") == "true");
+    CHECK(key(from, "relay.client_certificates") == R"(["text:/pf/clients"])");
+    from = imported(tls + permit + "smtpd_tls_fingerprint_digest = md5\n", files, service);
+    CHECK(key(from, "relay.client_certificates") == "-");
+    CHECK(result_of(from, "relay_clientcerts").kind == SettingResult::Kind::unsupported);
+    from = imported(tls + "smtpd_tls_fingerprint_digest = sha256\n", files, service); // nothing lets them relay
+    CHECK(key(from, "relay.client_certificates") == "-");
+
+    const std::string required = "smtpd_tls_cert_file = /pf/c.pem\nsmtpd_tls_security_level = encrypt\n"
+                                 "smtpd_tls_req_ccert = yes\nsmtpd_tls_CAfile = /pf/ca.pem\n";
+    from = imported(required + "smtpd_relay_restrictions = permit_tls_all_clientcerts reject_unauth_destination\n", {},
+                    service);
+    CHECK(key(from, "listen.smtp.client_certificate_required") == "true");
+    CHECK(key(from, "relay.verified_client_certificates") == "true");
+}
+
+TEST_CASE("rules for replies become ours as far as they change what a reply means") {
+    const auto from =
+        imported("smtp_reply_filter = pcre:/pf/replies\n",
+                 {{"/pf/replies", "/^554 5\\.7\\.1 (.*greylist.*)/ 450 4.7.1 $1\n/^421/i 521 gone\n/^250-X/ 250-Y\n"}});
+    CHECK(key(from, "smtp_client.reply_rules") ==
+          R"(["/^554 5\\.7\\.1 (.*greylist.*)/ is temporary", "/^421/i is permanent"])");
+    CHECK(result_of(from, "smtp_reply_filter").kind == SettingResult::Kind::unsupported); // the third
+}
+
 TEST_CASE("services become listeners") {
     const auto from = imported(
         "smtpd_tls_chain_files = /pf/all.pem\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\nmynetworks "

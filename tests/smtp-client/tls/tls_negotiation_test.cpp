@@ -1,4 +1,5 @@
 #include "daemons/smtp-client/tls/tls_negotiation.h"
+#include "tests/common/crypto/tls/authority.h"
 #include <doctest/doctest.h>
 
 using namespace smtp_client;
@@ -93,6 +94,38 @@ TEST_CASE("a certificate is judged by what was demanded") {
     CHECK(verify.missing_requirement("b.test", true, false, none)
               .ends_with("host mx.test[192.0.2.1] is secured neither by DNSSEC nor by an MTA-STS policy"));
     CHECK(verify.missing_requirement("b.test", true, false, policy(decide::sts::Mode::testing)).empty());
+}
+
+TEST_CASE("a session for which the host requested our certificate is only for mail that shows the same") {
+    using Own = tls::ConnectionInfo::OwnCertificate;
+    const auto showing = [](const std::string& name) {
+        tls::ClientOptions options;
+        options.certificates = {tls::testing::make_certificate(name, "DNS:" + name)};
+        return *tls::Context::client(options);
+    };
+    const auto bare = *tls::Context::client({}), mine = showing("mine.test"), other = showing("other.test");
+    const auto needs = [](std::shared_ptr<const tls::Context> context) {
+        return TlsNeeds{.level = TlsLevel::may, .domain = "b.test", .tls = std::move(context)};
+    };
+    const auto admitted = [&](Own own, bool resumed, const std::shared_ptr<const tls::Context>& by) {
+        TlsNegotiation session({.name = "mx.test", .text = {}}, needs(mine), Fallback::none);
+        session.decide(nullptr);
+        tls::ConnectionInfo facts;
+        facts.own = own, facts.resumed = resumed;
+        CHECK(session.judge(facts, certificate(decide::TlsState::Proof::none)));
+        return session.admits(needs(by), false, {});
+    };
+    CHECK(admitted(Own::shown, false, mine));
+    CHECK_FALSE(admitted(Own::shown, false, other));
+    CHECK_FALSE(admitted(Own::shown, false, bare));
+    CHECK(admitted(Own::not_requested, false, other));
+    CHECK_FALSE(admitted(Own::not_requested, true, other)); // it may have been requested before
+    const auto name = [&](const auto& by) {
+        return TlsNegotiation({.name = "mx.test", .text = {}}, needs(by), Fallback::none)
+            .resumption_name("mx.test", "");
+    };
+    CHECK(name(mine) == name(mine));
+    CHECK(name(mine) != name(other));
 }
 
 TEST_CASE("a session is reported by what a policy in testing would have made of it") {

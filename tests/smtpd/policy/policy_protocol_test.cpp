@@ -37,6 +37,26 @@ TEST_CASE("a question, line by line") {
     CHECK(text.ends_with("\n\n"));
 }
 
+TEST_CASE("names of a certificate are told if an authority vouches for them, fingerprints always") {
+    auto context = facts();
+    CHECK(policy_request(Stage::rcpt, context)
+              .find("ccert_subject=\nccert_issuer=\nccert_fingerprint=\n"
+                    "ccert_pubkey_fingerprint=\n") != std::string::npos);
+    tls::ClientCertificate shown;
+    shown.subject = "client.example", shown.issuer = "ca.example";
+    shown.fingerprint = "AB:01", shown.key_fingerprint = "CD:02";
+    context.certificate = std::make_shared<const tls::ClientCertificate>(shown);
+    context.tls_peer = "client.example";
+    CHECK(policy_request(Stage::rcpt, context)
+              .find("ccert_subject=client.example\nccert_issuer=ca.example\nccert_fingerprint=AB:01\n"
+                    "ccert_pubkey_fingerprint=CD:02\n") != std::string::npos);
+    shown.problem = "self-signed certificate";
+    context.certificate = std::make_shared<const tls::ClientCertificate>(shown);
+    context.tls_peer.clear();
+    CHECK(policy_request(Stage::rcpt, context).find("ccert_subject=\nccert_issuer=\nccert_fingerprint=AB:01\n") !=
+          std::string::npos);
+}
+
 TEST_CASE("nothing in a value can end its line") {
     auto odd = facts();
     odd.helo = "x\naction=OK";

@@ -48,6 +48,37 @@ TEST_CASE("nobody relays by accident") {
     CHECK(to(submitter, "user@remote.example").kind == Kind::reject); // a submitter only on the submission listener
 }
 
+TEST_CASE("a certificate that is listed permits relaying; a table that cannot be read defers") {
+    using Permission = CertificatePermission::Kind;
+    const auto judged = [](Permission kind, config::Service service) {
+        auto client = from(stranger);
+        client.permission.kind = kind;
+        return std::pair(evaluate_sender(*rules(service), client, *smtp::ReversePath::parse("ann@far.example")),
+                         evaluate_recipient(*rules(service), client, *smtp::ForwardPath::parse("user@remote.example")));
+    };
+    const auto relay = config::Service::relay, submission = config::Service::submission;
+    CHECK(judged(Permission::permitted, relay).second.kind == Kind::accept);
+    CHECK(judged(Permission::permitted, submission).first.kind == Kind::accept);
+    const auto none = judged(Permission::none, submission).first;
+    CHECK((none.reply.code == 530 && none.not_permitted));
+    CHECK(judged(Permission::none, relay).second.not_permitted);
+    const auto unknown = judged(Permission::unavailable, relay).second;
+    CHECK(unknown.reply.line() == "451 4.3.0 <user@remote.example>: Temporary lookup failure");
+    CHECK(judged(Permission::unavailable, submission).first.reply.line() == "451 4.3.0 Temporary lookup failure");
+}
+
+TEST_CASE("XCLIENT describes a client that has shown no certificate") {
+    auto proxy = from(ours);
+    proxy.certificate = std::make_shared<tls::ClientCertificate>();
+    proxy.permission = {CertificatePermission::Kind::permitted, "proxy", {}};
+    smtp::ClientAttributes described;
+    described.name = smtp::ClientAttribute{smtp::ClientAttribute::Kind::given, "mail.far.example"};
+    const auto client = apply_xclient(proxy, described);
+    REQUIRE(client);
+    CHECK(!client->certificate);
+    CHECK(client->permission.kind == CertificatePermission::Kind::none);
+}
+
 TEST_CASE("our own domains are asked about, relay domains are taken") {
     CHECK(to(stranger, "user@here.example").kind == Kind::check);
     CHECK(to(stranger, "user@HERE.example").kind == Kind::check);

@@ -86,6 +86,7 @@ class Received:
     session: int
     tls: object  # of the connection: "TLSv1.3", "TLSv1.3 resumed", None
     arguments: dict = field(default_factory=dict)  # "mail" → everything after MAIL FROM:<…>, …
+    client: object = None  # the common name of the certificate that the client has shown
     at: float = field(default_factory=time.monotonic)
 
     def header(self, name):
@@ -126,12 +127,16 @@ class Sink:
         with self.lock:
             self.scripts.setdefault(stage, []).append([behaviour, times])
 
-    def use_certificate(self, certificate):
-        """(certificate, key), as files, for sessions from now on; None: no STARTTLS."""
+    def use_certificate(self, certificate, clients=()):
+        """(certificate, key), as files, for sessions from now on; None: no STARTTLS. `clients`: files of the only
+        certificates with which clients get in."""
         self.tls = None
         if certificate:
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.tls.load_cert_chain(*certificate)
+            for file in clients:
+                self.tls.verify_mode = ssl.CERT_REQUIRED
+                self.tls.load_verify_locations(file)
 
     def well_behaved(self):
         with self.lock:
@@ -211,7 +216,7 @@ class Session:
         self.sink, self.socket, self.number = sink, connection, number
         self.buffer = b""
         self.forget()
-        self.tls = None
+        self.tls = self.client = None
         connection.settimeout(120)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -296,6 +301,8 @@ class Session:
         plain = self.socket
         self.socket = self.sink.tls.wrap_socket(plain, server_side=True)
         self.tls = self.socket.version() + (" resumed" if self.socket.session_reused else "")
+        if self.sink.tls.verify_mode == ssl.CERT_REQUIRED:
+            self.client = dict(pair for parts in self.socket.getpeercert()["subject"] for pair in parts)["commonName"]
         with self.sink.lock:
             self.sink.open.discard(plain)
             self.sink.open.add(self.socket)
@@ -317,7 +324,7 @@ class Session:
         lines = content.split(b"\r\n")
         content = b"\r\n".join(l[1:] if l.startswith(b".") else l for l in lines)
         message = Received(self.sender, list(self.recipients), content, self.number, self.tls,
-                           dict(self.arguments))
+                           dict(self.arguments), self.client)
         self.forget()
         # Recorded before the reply: what the peer is told was taken has been taken.
         behaviour = self.sink.behaviour("dot")

@@ -107,6 +107,8 @@ ListKey optional_lookup_tables(std::optional<std::vector<std::string>>& values);
 // Rules of regular expressions, as common::HeaderChecks reads them.
 enum class CheckedPart : std::uint8_t { header, body, outgoing_header, outgoing_body };
 ListKey check_rules(std::vector<std::string>& values, CheckedPart part);
+// Rules for the replies of servers, as common::ReplyPatterns reads them.
+ListKey reply_patterns(std::vector<std::string>& values);
 
 // "example.com": letters, digits, hyphens and underscores between dots; lower case on return, and as the DNS
 // has it where it was "bücher.example" (IDNA); "" if it is none.

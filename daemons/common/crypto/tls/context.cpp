@@ -62,6 +62,25 @@ Result<> use(SSL_CTX* context, const proto::secrets::Certificate& from) {
     return {};
 }
 
+Certificate first_of(const std::string& chain) {
+    const auto bytes = reading(chain);
+    Certificate out(PEM_read_bio_X509_AUX(bytes.get(), nullptr, no_pass_phrase, nullptr));
+    ERR_clear_error();
+    return out;
+}
+
+// A digest of what a server would see.
+std::string digest_of(const std::vector<proto::secrets::Certificate>& certificates) {
+    if (certificates.empty()) return {};
+    std::string text;
+    for (const auto& each : certificates) text += each.chain + '\0';
+    unsigned char digest[32];
+    EVP_Digest(text.data(), text.size(), digest, nullptr, EVP_sha256(), nullptr);
+    std::string out;
+    for (const unsigned char c : digest) out += fmt::format("{:02x}", c);
+    return out;
+}
+
 // Every certificate of the text goes to `take`, which says whether it could be used. How many there were.
 template <class Take> Result<int> each_certificate(const std::string& text, const std::string& source, Take take) {
     const auto bytes = reading(text);
@@ -91,6 +110,27 @@ Result<> check(const proto::secrets::Certificate& certificate, const std::string
     auto used = use(context.get(), certificate);
     if (!used && key_file != certificate.file) used.error().what += fmt::format(" (the key is in {})", key_file);
     return used;
+}
+
+Result<> check_together(const std::vector<proto::secrets::Certificate>& certificates) {
+    std::vector<std::pair<int, const std::string*>> kinds;
+    for (const auto& each : certificates) {
+        const auto own = first_of(each.chain);
+        if (!own) continue; // said already
+        const int kind = EVP_PKEY_get_base_id(X509_get0_pubkey(own.get()));
+        for (const auto& [other, file] : kinds)
+            if (other == kind)
+                return std::unexpected(Error{0, fmt::format("{} and {} have keys of the same kind ({}): expected one "
+                                                            "certificate for each kind of key",
+                                                            *file, each.file, OBJ_nid2ln(kind))});
+        kinds.emplace_back(kind, &each.file);
+    }
+    return {};
+}
+
+bool is_for_clients(const std::string& chain) {
+    const auto own = first_of(chain);
+    return !own || X509_check_purpose(own.get(), X509_PURPOSE_SSL_CLIENT, 0) == 1;
 }
 
 std::vector<CertificateFacts> certificate_facts(const std::string& text, std::size_t most) {
@@ -150,9 +190,15 @@ Result<std::shared_ptr<const Context>> Context::client(const ClientOptions& opti
     std::shared_ptr<Context> context(new Context);
     auto* const ssl = context->contexts_.emplace_back(SSL_CTX_new(TLS_client_method())).get();
     TRY(harden(ssl, options.minimum, options.ciphers, "smtp_client.tls_ciphers"));
-    if (!options.authorities.empty())
+    if (options.same_authorities)
+        SSL_CTX_set1_cert_store(ssl, SSL_CTX_get_cert_store(options.same_authorities->first()));
+    else if (!options.authorities.empty())
         TRY(each_certificate(options.authorities, "smtp_client.tls_ca_file",
                              [&](X509* one) { return X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), one) == 1; }));
+    for (const auto& each : options.certificates) TRY(use(ssl, each));
+    if (!options.certificates.empty()) // the one that TLS 1.2 uses
+        SSL_CTX_select_current_cert(ssl, first_of(options.certificates.front().chain).get());
+    context->shown_ = digest_of(options.certificates);
     if (SSL_CTX_dane_enable(ssl) != 1) return failed("DANE", "is not available");
     SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr); // verified nevertheless: SSL_get_verify_result()
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);

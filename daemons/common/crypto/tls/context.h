@@ -32,10 +32,16 @@ struct ServerOptions {
     ClientCertificates client_certificates = ClientCertificates::no;
 };
 
+class Context;
+
 struct ClientOptions {
     Version minimum = Version::tls_1_2;
     std::string ciphers;     // as above
     std::string authorities; // PEM; "": no certificate is trusted
+    // Shown to servers that ask for one, at most one for each kind of key; under TLS 1.2 the first. Empty: none.
+    std::vector<proto::secrets::Certificate> certificates = {};
+    // Not null: its authorities are used, which are many, instead of those above.
+    const Context* same_authorities = nullptr;
 };
 
 class Context {
@@ -49,6 +55,9 @@ public:
     Context& operator=(const Context&) = delete;
 
     SSL_CTX* first() const { return contexts_.front().get(); }
+    // A client's: which certificates it shows, as a digest of them; "" none. Equal ones are the same client to a
+    // server.
+    const std::string& certificates_shown() const { return shown_; }
 
 private:
     Context() = default;
@@ -61,11 +70,16 @@ private:
 
     std::vector<SslContext> contexts_; // one per certificate
     std::vector<proto::secrets::TicketKey> ticket_keys_;
+    std::string shown_;
 };
 
 // Does this chain contain certificates, and does the key match? Master checks this before it passes them on. The error
 // names `key_file`.
 spool::Result<> check(const proto::secrets::Certificate& certificate, const std::string& key_file);
+// Can they be shown to servers together? Each is known to be usable by itself.
+spool::Result<> check_together(const std::vector<proto::secrets::Certificate>& certificates);
+// May the first certificate of this chain be used by a client? Many are issued for servers only.
+bool is_for_clients(const std::string& chain);
 struct CertificateFacts {
     std::string subject; // "CN=mail.example.org"
     smtp::WallTime expires;

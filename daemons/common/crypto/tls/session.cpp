@@ -1,9 +1,12 @@
 #include "daemons/common/crypto/tls/session.h"
+#include "libsmtp/text/date.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
 
 namespace tls {
 
@@ -65,6 +68,7 @@ std::unique_ptr<Session> Session::connect(std::shared_ptr<const Context> context
     if (!set_expected_identity(ssl, session->identity_)) return nullptr;
     ERR_clear_error();
     if (from) SSL_set_session(ssl, from);
+    SSL_set_cert_cb(ssl, note_certificate_request, session.get());
     SSL_set_connect_state(ssl);
     return session;
 }
@@ -72,6 +76,11 @@ std::unique_ptr<Session> Session::connect(std::shared_ptr<const Context> context
 int Session::keep_resumable_session(SSL* ssl, SSL_SESSION* fresh) {
     static_cast<Session*>(SSL_get_app_data(ssl))->resumable_session_.reset(fresh);
     return 1; // ours now
+}
+
+int Session::note_certificate_request(SSL*, void* self) {
+    static_cast<Session*>(self)->certificate_requested_ = true;
+    return 1;
 }
 
 Session::~Session() = default;
@@ -123,6 +132,52 @@ std::string ConnectionInfo::text() const {
     return fmt::format("{} with cipher {} ({}/{} bits)", version, cipher, bits, cipher_bits);
 }
 
+namespace {
+
+std::string common_name(const X509_NAME* of) {
+    char name[256] = "";
+    const int n = X509_NAME_get_text_by_NID(const_cast<X509_NAME*>(of), NID_commonName, name, sizeof name);
+    return n > 0 ? smtp::printable({name, static_cast<std::size_t>(n)}, 255) : "";
+}
+
+std::string in_hexadecimal(std::span<const unsigned char> bytes) {
+    std::string out;
+    for (const auto byte : bytes) out += fmt::format("{}{:02X}", out.empty() ? "" : ":", byte);
+    return out;
+}
+
+smtp::WallTime time_of(const ASN1_TIME* time) {
+    std::tm parts{};
+    if (ASN1_TIME_to_tm(time, &parts) != 1) return {};
+    return smtp::WallTime(std::chrono::seconds(timegm(&parts)));
+}
+
+} // namespace
+
+std::string ClientCertificate::why_not_valid(smtp::WallTime now) const {
+    if (now < begins) return fmt::format("it is not valid before {}", smtp::iso_date(begins));
+    return now > expires ? fmt::format("it expired on {}", smtp::iso_date(expires)) : "";
+}
+
+std::shared_ptr<const ClientCertificate> Session::certificate_of(X509* peer) const {
+    auto out = std::make_shared<ClientCertificate>();
+    out->subject = common_name(X509_get_subject_name(peer));
+    out->issuer = common_name(X509_get_issuer_name(peer));
+    unsigned char digest[32];
+    if (X509_digest(peer, EVP_sha256(), digest, nullptr) == 1) out->fingerprint = in_hexadecimal(digest);
+    unsigned char* key = nullptr;
+    if (const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(peer), &key); size > 0) {
+        EVP_Digest(key, static_cast<std::size_t>(size), digest, nullptr, EVP_sha256(), nullptr);
+        out->key_fingerprint = in_hexadecimal(digest);
+        OPENSSL_free(key);
+    }
+    out->begins = time_of(X509_get0_notBefore(peer));
+    out->expires = time_of(X509_get0_notAfter(peer));
+    if (const auto verdict = SSL_get_verify_result(ssl_.get()); verdict != X509_V_OK)
+        out->problem = X509_verify_cert_error_string(verdict);
+    return out;
+}
+
 ConnectionInfo Session::info() const {
     ConnectionInfo facts;
     facts.version = SSL_get_version(ssl_.get());
@@ -130,16 +185,16 @@ ConnectionInfo Session::info() const {
     facts.cipher = SSL_CIPHER_get_name(cipher);
     facts.bits = SSL_CIPHER_get_bits(cipher, &facts.cipher_bits);
     facts.resumed = SSL_session_reused(ssl_.get()) == 1;
+    using Own = ConnectionInfo::OwnCertificate;
+    if (certificate_requested_) facts.own = context_->certificates_shown().empty() ? Own::missing : Own::shown;
     if (const char* name = SSL_get_servername(ssl_.get(), TLSEXT_NAMETYPE_host_name))
         facts.server_name = smtp::printable(name, 255);
     auto* const peer = SSL_get0_peer_certificate(ssl_.get());
     if (!peer) return facts;
     facts.peer = SSL_get_verify_result(ssl_.get()) == X509_V_OK ? ConnectionInfo::Peer::trusted
                                                                 : ConnectionInfo::Peer::untrusted;
-    if (facts.peer != ConnectionInfo::Peer::trusted) return facts;
-    char name[256] = "";
-    const int n = X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name, sizeof name);
-    if (n > 0) facts.peer_name = smtp::printable({name, static_cast<std::size_t>(n)}, 255);
+    if (SSL_is_server(ssl_.get())) facts.certificate = certificate_of(peer);
+    if (facts.peer == ConnectionInfo::Peer::trusted) facts.peer_name = common_name(X509_get_subject_name(peer));
     return facts;
 }
 

@@ -10,14 +10,29 @@
 
 namespace tls {
 
+// A certificate that a client has shown us: what it says of itself, and what we think of it.
+struct ClientCertificate {
+    std::string subject, issuer; // common names, printable; "" none
+    // SHA-256, as openssl-x509(1) and Postfix write them: "AB:CD:…"; of the certificate, and of its public key.
+    std::string fingerprint, key_fingerprint;
+    smtp::WallTime begins, expires;
+    std::string problem; // why no authority of ours vouches for it: "self-signed certificate"; "" one does
+
+    // Why it is not valid at that time; "" it is. Whether it is trusted is another matter.
+    std::string why_not_valid(smtp::WallTime now) const;
+};
+
 // What was agreed on, for logs, Received: and policy.
 struct ConnectionInfo {
     std::string version, cipher;
     int bits = 0, cipher_bits = 0; // in use, of the cipher
     bool resumed = false;
     std::string server_name; // asked for by the client; "" none
+    // Of us, the client, in this handshake; a resumed session has what it began with.
+    enum class OwnCertificate : std::uint8_t { not_requested, missing, shown } own = OwnCertificate::not_requested;
     enum class Peer : std::uint8_t { anonymous, untrusted, trusted } peer = Peer::anonymous;
-    std::string peer_name; // trusted: the certificate's common name, printable
+    std::string peer_name;                                          // trusted: the certificate's common name, printable
+    std::shared_ptr<const ClientCertificate> certificate = nullptr; // the server's: the client's; null: none
 
     std::string text() const; // "TLSv1.3 with cipher TLS_AES_256_GCM_SHA384 (256/256 bits)"
 };
@@ -70,6 +85,8 @@ public:
 private:
     friend class Context;
     static int keep_resumable_session(SSL* ssl, SSL_SESSION* fresh);
+    std::shared_ptr<const ClientCertificate> certificate_of(X509* peer) const;
+    static int note_certificate_request(SSL*, void* self);
     bool attach_bio();
     explicit Session(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
     static BIO_METHOD* method();
@@ -81,7 +98,7 @@ private:
     std::string_view in_;
     std::string out_, error_;
     ResumableSession resumable_session_;
-    bool up_ = false;
+    bool up_ = false, certificate_requested_ = false;
 };
 
 } // namespace tls

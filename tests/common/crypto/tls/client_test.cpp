@@ -13,11 +13,11 @@ const proto::secrets::Certificate& certificate() {
     return made;
 }
 
-std::shared_ptr<const Context> server_context() {
+std::shared_ptr<const Context> server_context(const ServerOptions& options = {}) {
     proto::secrets::Server secrets;
     secrets.certificates = {certificate()};
     secrets.ticket_keys = {ticket_key('a')};
-    auto made = Context::server(secrets, {});
+    auto made = Context::server(secrets, options);
     REQUIRE(made);
     return *made;
 }
@@ -29,8 +29,9 @@ std::shared_ptr<const Context> client_context(ClientOptions options = {}) {
 }
 
 struct Talk {
-    Talk(std::shared_ptr<const Context> ours, const std::string& host, SSL_SESSION* from = nullptr)
-        : client(Session::connect(std::move(ours), {host}, from)), server(Session::accept(server_context())) {
+    Talk(std::shared_ptr<const Context> ours, const std::string& host, SSL_SESSION* from = nullptr,
+         const ServerOptions& options = {})
+        : client(Session::connect(std::move(ours), {host}, from)), server(Session::accept(server_context(options))) {
         REQUIRE(client);
         for (int turn = 0; turn < 4; ++turn) {
             if (!client_up) client_up = client->handshake() == Session::Progress::done;
@@ -99,6 +100,64 @@ TEST_CASE("a session goes on where the last one ended, with the judgement it had
         CHECK(second.client->info().resumed);
         CHECK((second.client->info().peer == ConnectionInfo::Peer::trusted) == trusted);
     }
+}
+
+TEST_CASE("a server that requests our certificate gets it, and one that does not is not shown any") {
+    using Own = ConnectionInfo::OwnCertificate;
+    using Peer = ConnectionInfo::Peer;
+    const auto ours = make_certificate("client", "DNS:client.example");
+    ClientOptions with;
+    with.certificates = {ours};
+    const auto talk = [](const ClientOptions& client, ClientCertificates wanted) {
+        Talk out(client_context(client), "mx.example", nullptr, {.client_certificates = wanted});
+        REQUIRE(out.server_up);
+        return std::pair(out.client->info().own, out.server->info().peer);
+    };
+    CHECK(talk(with, ClientCertificates::ask) == std::pair(Own::shown, Peer::untrusted));
+    CHECK(talk({}, ClientCertificates::ask) == std::pair(Own::missing, Peer::anonymous));
+    CHECK(talk(with, ClientCertificates::no) == std::pair(Own::not_requested, Peer::anonymous));
+    CHECK(client_context(with)->certificates_shown() == client_context(with)->certificates_shown());
+    CHECK(client_context({})->certificates_shown() == "");
+    ClientOptions other;
+    other.certificates = {make_certificate("client", "DNS:client.example")};
+    CHECK(client_context(with)->certificates_shown() != client_context(other)->certificates_shown());
+}
+
+TEST_CASE("a server knows what the certificate that it was shown says of itself") {
+    const auto authority = make_certificate("ca", "");
+    ClientOptions with;
+    with.certificates = {make_certificate("client", "DNS:client.example", &authority, -60)};
+    Talk talk(client_context(with), "mx.example", nullptr, {.client_certificates = ClientCertificates::ask});
+    REQUIRE(talk.server_up);
+    const auto shown = talk.server->info().certificate;
+    REQUIRE(shown);
+    CHECK((shown->subject == "client" && shown->issuer == "ca"));
+    CHECK((shown->fingerprint.size() == 95 && shown->fingerprint[2] == ':' && shown->key_fingerprint.size() == 95));
+    CHECK(shown->fingerprint != shown->key_fingerprint);
+    CHECK(!shown->problem.empty());
+    using namespace std::chrono_literals;
+    CHECK(shown->why_not_valid(shown->expires - 1s) == "");
+    CHECK(shown->why_not_valid(shown->expires + 1s).starts_with("it expired on 20"));
+    CHECK(shown->why_not_valid(shown->begins - 1s).starts_with("it is not valid before 20"));
+    CHECK(!talk.client->info().certificate); // the server's is judged, not recorded
+}
+
+TEST_CASE("authorities are shared by the clients of several routes") {
+    ClientOptions trusting;
+    trusting.authorities = certificate().chain;
+    const auto first = client_context(trusting);
+    ClientOptions own;
+    own.certificates = {make_certificate("client", "DNS:client.example")};
+    own.same_authorities = first.get();
+    Talk talk(client_context(own), "mx.example");
+    CHECK(talk.client->verdict().proof == CertificateVerdict::Proof::authority);
+}
+
+TEST_CASE("certificates that are shown together have keys of different kinds") {
+    const auto one = make_certificate("one", "DNS:one.example"), two = make_certificate("two", "DNS:two.example");
+    CHECK(check_together({one}));
+    CHECK(check_together({one, two}).error().what == "one.pem and two.pem have keys of the same kind "
+                                                     "(id-ecPublicKey): expected one certificate for each kind of key");
 }
 
 TEST_CASE("versions, ciphers and authorities that cannot be used are refused at the beginning") {

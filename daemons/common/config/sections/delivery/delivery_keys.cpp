@@ -52,6 +52,11 @@ ListKey reply_rules(std::vector<decide::ReplyRule>& values) {
     });
 }
 
+ListKey optional_paths(std::optional<std::vector<std::string>>& values) {
+    return {[&values] { values.emplace(); }, [&values](std::string_view text) { return paths(*values).add(text); },
+            [&values] { return values.value_or(std::vector<std::string>{}); }};
+}
+
 ListKey auth_mechanisms(decide::AuthRule& rule) {
     return {[&rule] { rule.never = false, rule.mechanisms.clear(); },
             [&rule](std::string_view text) -> Refusal {
@@ -155,6 +160,15 @@ Section section_for(decide::RouteRule& s) {
                  ""},
                 {"tls", one_of(s.tls, tls_levels), "TLS level for mail to these domains, instead of smtp_client.tls.",
                  "\"verify\""},
+                {"tls_certificates", optional_paths(s.certificates.certificates),
+                 "Files of the certificates shown to servers for mail to these domains, instead of "
+                 "smtp_client.tls_certificates; with an empty list none is shown. A connection for which a server "
+                 "requested a certificate is only used for mail with the same ones.",
+                 "[\"/etc/postrider/partner.pem\"]"},
+                {"tls_keys", paths(s.certificates.keys),
+                 "Files of the keys of tls_certificates, one for each, in the same order. The default is that each "
+                 "key is in the file of its certificate.",
+                 "[\"/etc/postrider/partner.key\"]"},
                 {"auth", auth_mechanisms(s.auth),
                  "The only AUTH mechanisms to use if smtp_client.credentials has an account at the next hop, or "
                  "\"no\" to send without authentication. The default is the strongest mechanism that both sides "
@@ -468,6 +482,15 @@ Section section_for(SmtpClient& s) {
              "File with the CA certificates (PEM) used to verify servers; \"\" for none, so that no certificate can "
              "be verified.",
              ""},
+            {"tls_certificates", optional_paths(s.certificates.certificates),
+             "Files of the certificates shown to servers that request one (PEM; each may be followed by its chain): "
+             "one for each kind of key, such as ECDSA and RSA. Under TLS 1.2 the first is shown. Only master reads "
+             "them. Changes are detected like those of tls.certificates. A route may have its own.",
+             "[\"/etc/postrider/client.pem\"]"},
+            {"tls_keys", paths(s.certificates.keys),
+             "Files of the keys of tls_certificates, one for each, in the same order. The default is that each key "
+             "is in the file of its certificate.",
+             "[\"/etc/postrider/client.key\"]"},
             {"header_checks", check_rules(s.header_checks, CheckedPart::outgoing_header),
              "Rules for the header of mail that is sent over SMTP, as content.header_checks: PREPEND, REPLACE, IGNORE, "
              "STRIP, WARN, INFO and DUNNO. The message in the queue stays as it is. Generic addresses are applied "
@@ -483,6 +506,14 @@ Section section_for(SmtpClient& s) {
             {"body_checks", check_rules(s.body_checks, CheckedPart::outgoing_body),
              "The same for the lines of the body, as content.body_checks; content.body_checks_size applies.",
              "['/^-- internal use only$/ IGNORE']"},
+            {"reply_rules", reply_patterns(s.reply_rules),
+             "Rules for the replies of servers to MAIL, RCPT, DATA and the end of a message: a regular expression "
+             "(Perl-compatible, as in content.header_checks) for the reply as the server sent it, \"550 5.7.1 text\"; "
+             "the stage if it matters (at MAIL, at RCPT, at DATA, or at END for after the final dot); and what such a "
+             "reply is taken for, \"is temporary\" or \"is permanent\". The first rule that matches applies, unless "
+             "reply_overrides of the route do. Log and history show the server's own words, and the rule. A pattern "
+             "that takes too long is skipped, which is logged.",
+             "['/^550 .*(greylist|try again)/ at RCPT is temporary']"},
             {"credentials", any_text(s.credentials),
              "File of our accounts at next hops: one \"HOST[:PORT] USER:PASSWORD\" per line "
              "(postrider-credentials(5)); if there are several accounts at one host, a next hop names one. If there "

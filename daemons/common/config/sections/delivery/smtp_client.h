@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/common/config/schema/quantities.h"
 #include "daemons/common/config/sections/system/tls_version.h"
+#include "daemons/decide/tls/certificate_files.h"
 #include "daemons/decide/tls/tls_policy.h"
 #include <cstdint>
 #include <string>
@@ -29,9 +30,11 @@ struct SmtpClient {
     TlsVersion tls_minimum_version = TlsVersion::tls_1_2;
     std::string tls_ciphers;
     std::string tls_authorities = "/etc/ssl/certs/ca-certificates.crt"; // PEM; "": no certificate is trusted
+    decide::CertificateFiles certificates; // shown to servers whose route has none of its own
     // Rules for what leaves, as written; common::HeaderChecks compiles them.
     std::vector<std::string> header_checks, mime_header_checks, nested_header_checks, body_checks;
-    std::string credentials; // file of our accounts at next hops; "": none
+    std::vector<std::string> reply_rules; // as written; common::ReplyPatterns compiles them
+    std::string credentials;              // file of our accounts at next hops; "": none
 };
 
 } // namespace config

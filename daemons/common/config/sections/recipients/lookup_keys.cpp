@@ -3,6 +3,7 @@
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/common/lookup/format/reply_rules.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "libsmtp/text/text.h"
 
@@ -41,6 +42,15 @@ ListKey check_rules(std::vector<std::string>& values, CheckedPart part) {
         const auto read = common::HeaderChecks::parse({&value, 1}, use);
         if (read) return std::nullopt;
         return fmt::format("\"{}\": {}", smtp::printable(text, 100), read.error().why);
+    });
+}
+
+ListKey reply_patterns(std::vector<std::string>& values) {
+    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> Refusal {
+        value = text;
+        const auto rules = common::ReplyPatterns::parse(std::span(&value, 1));
+        if (rules) return std::nullopt;
+        return fmt::format("\"{}\": {}", smtp::printable(text, 100), rules.error().why);
     });
 }
 

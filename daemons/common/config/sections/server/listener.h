@@ -49,6 +49,7 @@ struct Listener {
     Service service = Service::relay;
     ListenerTls tls = ListenerTls::by_service;
     bool client_certificates = false;               // clients are asked for one
+    bool certificate_required = false;              // they may do nothing without one that is verified or listed
     bool auth = false;                              // never by default on relay; on submission where [auth] can decide
     bool auth_without_tls = false;                  // passwords in plain text
     std::vector<common::Network> submitters;        // submission, filtered: may send without AUTH

@@ -41,8 +41,10 @@ Refusal unless_senders(Words& words) {
 
 Refusal unless_submitters(const Words& words) {
     for (const auto& word : words)
-        if (word.size() < 5 || !(word.starts_with("sasl:") || word.starts_with("uid:") || word.starts_with("net:")))
-            return fmt::format("\"{}\" is not a submitter: expected sasl:USER, uid:NUMBER or net:NETWORK", word);
+        if (word.size() < 5 || !(word.starts_with("sasl:") || word.starts_with("uid:") || word.starts_with("net:") ||
+                                 word.starts_with("cert:")))
+            return fmt::format("\"{}\" is not a submitter: expected sasl:USER, cert:NAME, uid:NUMBER or net:NETWORK",
+                               word);
     return std::nullopt;
 }
 
@@ -131,13 +133,14 @@ Section section_for(SenderRules& s) {
             {"rules", list_of<SenderRule>(s.rules, SenderRule::read),
              "\"CONDITION... -> CONSEQUENCE...\". Conditions, all of which must hold, with alternatives separated by "
              "commas: sender=ADDRESS or sender=@DOMAIN (envelope sender; only in mail of clients that may relay and of "
-             "programs on this host, because others can write any sender); submitter=sasl:USER, uid:NUMBER or "
-             "net:NETWORK; listener=NAME, or listener=local for programs on this host; precedence=WORD (header field "
-             "Precedence, such as bulk, list or junk). A rule without conditions applies to all mail. Consequences: "
-             "lane=high|normal|bulk; pool=NAME; lanes=LANE,... and pools=NAME,... (or none): what a submitter may ask "
-             "for in X-Postrider-Lane, MT-PRIORITY and X-Postrider-Pool; other requests are refused (554 5.6.0). Of "
-             "each kind of consequence, the first rule that applies and has it decides. What a submitter asks for, and "
-             "may, takes precedence over lane= and pool=; pool= takes precedence over [pools] by_sender.",
+             "programs on this host, because others can write any sender); submitter=sasl:USER, cert:NAME, uid:NUMBER "
+             "or net:NETWORK; listener=NAME, or listener=local for programs on this host; precedence=WORD (header "
+             "field Precedence, such as bulk, list or junk). A rule without conditions applies to all mail. "
+             "Consequences: lane=high|normal|bulk; pool=NAME; lanes=LANE,... and pools=NAME,... (or none): what a "
+             "submitter may ask for in X-Postrider-Lane, MT-PRIORITY and X-Postrider-Pool; other requests are refused "
+             "(554 5.6.0). Of each kind of consequence, the first rule that applies and has it decides. What a "
+             "submitter asks for, and may, takes precedence over lane= and pool=; pool= takes precedence over [pools] "
+             "by_sender.",
              "[\"submitter=sasl:shop -> lanes=high,normal\", \"precedence=bulk,list,junk -> lane=bulk\"]"},
         }};
 }

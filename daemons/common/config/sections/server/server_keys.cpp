@@ -49,7 +49,11 @@ Section section_for(Listener& s) {
              "\"no\""},
             {"client_certificates", BoolKey{&s.client_certificates},
              "Whether to ask clients for a certificate; the log and the message show whether tls.client_ca_file "
-             "verifies it.",
+             "verifies it. relay.client_certificates lists those that permit relaying. The default is false.",
+             "true"},
+            {"client_certificate_required", BoolKey{&s.certificate_required},
+             "Whether to reject clients (554 5.7.1 to EHLO) without a valid certificate that tls.client_ca_file "
+             "verifies or relay.client_certificates lists. Requires TLS, and client_certificates.",
              ""},
             {"auth", BoolKey{&s.auth},
              "Whether to let clients authenticate; authenticated clients may send to any domain. The default is true "
@@ -125,6 +129,16 @@ Section section_for(Relay& s) {
             "Relaying without authentication. All other mail for other systems is rejected with 554 5.7.1.",
             {
                 {"networks", networks(s.networks), "Clients that may send to any domain.", ""},
+                {"client_certificates", lookup_tables(s.client_certificates),
+                 "Tables of the certificates whose owners may send to any domain, by the SHA-256 fingerprint of the "
+                 "certificate or of its public key (\"AB:CD:...\", as in the log and as openssl-x509(1) prints it). "
+                 "The value is the client's name (submitter=cert:NAME). A certificate that has expired permits "
+                 "nothing; no authority need vouch for it. Listeners ask for one if client_certificates is true.",
+                 "[\"text:/etc/postrider/client_certificates\"]"},
+                {"verified_client_certificates", BoolKey{&s.verified_certificates},
+                 "Whether clients with any certificate that tls.client_ca_file verifies may send to any domain. Only "
+                 "for an authority that issues certificates to these clients alone.",
+                 ""},
                 {"domains", domain_set(s.domains),
                  "Domains for which mail is accepted from all clients and relayed by route or MX (a secondary MX, a "
                  "gateway). \".example.com\" matches all domains below example.com.",

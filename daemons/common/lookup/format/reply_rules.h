@@ -1,0 +1,45 @@
+// Regular expressions on the replies of servers that mail is sent to, and what such a reply is taken for: "/greylisted/
+// at RCPT is temporary". Compiled once. Pure: a reply in, a rule out; the work on each reply is bounded, however bad a
+// pattern is.
+#pragma once
+#include "daemons/common/text/pattern.h"
+#include "libsmtp/delivery/outcome.h"
+#include "libsmtp/delivery/stage.h"
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace common {
+
+class ReplyPatterns {
+public:
+    // Each of `lines` is a rule: a pattern between two equal characters, flags, "at" and a stage (MAIL, RCPT, DATA,
+    // END) or nothing for all of them, "is temporary" or "is permanent".
+    static std::expected<ReplyPatterns, smtp::Malformed> parse(std::span<const std::string> lines);
+
+    struct Found {
+        std::size_t number = 0;  // of the rule
+        smtp::Outcome outcome{}; // deferred or failed
+        std::string rule;        // "/greylisted/ at RCPT is temporary"
+    };
+    bool empty() const { return rules_.empty(); }
+    // The first rule that matches the reply, "550 5.7.1 Access denied". Rules that took too long are named in
+    // `warning`.
+    std::optional<Found> find(smtp::Stage stage, std::string_view reply, std::string& warning) const;
+
+private:
+    struct Rule {
+        Pattern pattern;
+        std::optional<smtp::Stage> stage; // nothing: any
+        smtp::Outcome outcome;
+        std::string text;
+    };
+    static std::expected<Rule, smtp::Malformed> rule_of(std::string_view line);
+    std::vector<Rule> rules_;
+};
+
+} // namespace common
