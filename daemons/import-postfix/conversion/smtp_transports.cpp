@@ -52,6 +52,10 @@ private:
         if (name == "smtp_tls_security_level") return level(over);
         if (name == "smtp_generic_maps") return generic(over);
         if (name == "smtp_fallback_relay") return fallback(over);
+        if (name.ends_with("cert_file") || name.ends_with("key_file") || name == "smtp_tls_chain_files")
+            return import_.record_service(
+                service_, SettingResult::Kind::unsupported,
+                fmt::format("-o {}: set tls_certificates and tls_keys of {}", name, section_));
         import_.record_override(service_, over, "a [route] has no such setting: it is that of all mail");
     }
 
