@@ -8,6 +8,7 @@
 #include "daemons/import-postfix/conversion/networks.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
 #include "daemons/import-postfix/conversion/restriction_advice.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
 #include <algorithm>
@@ -380,7 +381,8 @@ private:
         const auto key = "listen." + listener.name;
         const auto own = [&] {
             std::vector<std::string> out;
-            for (const auto& word : postfix::words_of(import_.value(listener.values, "mynetworks")))
+            for (const auto& word :
+                 expanded_list(import_, "mynetworks", postfix::words_of(import_.value(listener.values, "mynetworks"))))
                 if (common::Network::parse(word)) out.push_back(word);
             return without_duplicates(out);
         }();
