@@ -269,7 +269,8 @@ void Import::record_override(const postfix::Service& of, const postfix::Setting&
     // A name of the site's own is substituted where it is used.
     if (!row || row->conversion == Conversion::obsolete) return;
     const auto own = value(values.of(of, environment.directory + "/master.cf"), over.name);
-    const bool same = own == value(over.name) || row->is_equivalent(own);
+    if (own == value(over.name)) return; // as main.cf or the default has it: the answer is there
+    const bool same = row->is_equivalent(own);
     const auto text = row->conversion == Conversion::none && !row->note.empty() ? row->note : remark;
     if (row->if_lost == IfLost::unguarded && !same && !is_off(own))
         return record_unguarded(of, fmt::format("{} = {}", over.name, own), std::string(text));

@@ -121,7 +121,7 @@ constexpr std::string_view handled_overrides[] = {"smtpd_tls_security_level",
 
 std::vector<std::string> networks_in(Import& import, const Import::Listener& listener, std::string_view name) {
     std::vector<std::string> out;
-    for (const auto& word : postfix::words_of(import.value(listener.values, name)))
+    for (const auto& word : expanded_list(import, name, postfix::words_of(import.value(listener.values, name))))
         if (common::Network::parse(word))
             out.push_back(word);
         else
@@ -215,6 +215,34 @@ void own_cleanup(Import& import, const Import::Listener& listener) {
                                           name));
 }
 
+// What smtpd does not read, or what something else supersedes.
+bool is_without_effect_there(const Import::Listener& listener, const postfix::Setting& setting) {
+    if (setting.name.starts_with("smtp_") || setting.name.starts_with("lmtp_")) return true;
+    if (setting.name == "smtpd_restriction_classes") return setting.value.empty();
+    return setting.name == "mynetworks_style" && listener.values.given("mynetworks");
+}
+
+constexpr std::string_view upper_limits[] = {"smtpd_soft_error_limit", "smtpd_hard_error_limit",
+                                             "smtpd_junk_command_limit", "hopcount_limit", "header_size_limit"};
+constexpr std::string_view rates_per_client[] = {
+    "smtpd_client_connection_rate_limit", "smtpd_client_message_rate_limit", "smtpd_client_recipient_rate_limit"};
+
+// A listener that is to be limited less than the others, such as one that gets mail back from a filter.
+bool is_looser_there(Import& import, const Import::Listener& listener, const postfix::Setting& setting) {
+    const auto is_one_of = [&](const auto& list) { return std::ranges::find(list, setting.name) != std::end(list); };
+    if (setting.name == "local_recipient_maps" || setting.name == "relay_recipient_maps") return setting.value.empty();
+    const bool pause = setting.name == "smtpd_error_sleep_time", rate = is_one_of(rates_per_client);
+    if (!pause && !rate && !is_one_of(upper_limits)) return false;
+    const auto number = [&](const std::string& text) {
+        return pause ? postfix::seconds_of(text, 's') : postfix::number_of(text);
+    };
+    const auto here = number(import.value(listener.values, setting.name)), there = number(import.value(setting.name));
+    if (!here || !there) return false;
+    if (pause) return *here < *there;
+    if (rate && (*here == 0 || *there == 0)) return *here == 0 && *there != 0;
+    return *here > *there;
+}
+
 void access_settings(Import& import, const Import::Listener& listener, const std::string& key) {
     for (const auto& [name, ours] : {std::pair{"smtpd_authorized_xclient_hosts", "xclient_networks"},
                                      {"smtpd_authorized_xforward_hosts", "xforward_networks"}})
@@ -246,7 +274,13 @@ void access_settings(Import& import, const Import::Listener& listener, const std
                 import.draft.set(fmt::format("{}.{}", key, ours), toml(*number), fmt::format("-o {}", name));
     for (const auto& setting : listener.service->overrides) {
         if (std::ranges::find(handled_overrides, setting.name) != std::end(handled_overrides)) continue;
-        import.record_override(*listener.service, setting, "no counterpart for one listener alone");
+        if (is_without_effect_there(listener, setting)) continue;
+        if (is_looser_there(import, listener, setting))
+            import.record_service(
+                *listener.service, Kind::with_remark,
+                fmt::format("-o {}: what applies to all listeners is stricter, and applies here too", setting.name));
+        else
+            import.record_override(*listener.service, setting, "no counterpart for one listener alone");
     }
     own_cleanup(import, listener);
 }
@@ -331,6 +365,10 @@ void internal_service(Import& import, const Service& service) {
                                                                users));
 }
 
+// A content filter is told where mail came from, is reached at an address, and its deliveries are logged with its name.
+constexpr std::string_view always_for_filters[] = {"smtp_send_xforward_command", "lmtp_send_xforward_command",
+                                                   "disable_dns_lookups", "syslog_name"};
+
 void other_service(Import& import, const Service& service) {
     if (std::ranges::find(internal, service.command) != std::end(internal)) return internal_service(import, service);
     if (service.type == "pass" && service.command == "smtpd") return; // behind postscreen
@@ -343,8 +381,8 @@ void other_service(Import& import, const Service& service) {
         });
     if (filters && (service.command == "smtp" || service.command == "lmtp")) {
         for (const auto& over : service.overrides)
-            import.record_override(service, over,
-                                   "settings of a single transport have no counterpart: see [smtp_client]");
+            if (std::ranges::find(always_for_filters, over.name) == std::end(always_for_filters))
+                import.record_override(service, over, "applies to all servers: see [smtp_client]");
         return import.record_service(service, Kind::converted);
     }
     if (filters) return import.record_service(service, Kind::with_remark, "for content_filter only: see there");

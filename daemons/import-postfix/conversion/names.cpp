@@ -51,8 +51,8 @@ public:
                 out.push_back(word);
                 import_.mark_unsupported(
                     name,
-                    fmt::format("{} could not be read: it was copied to {}, where postrider check rejects it "
-                                "until its domains are listed",
+                    fmt::format("{} cannot be read here: list its domains in {}, where it was copied unchanged and "
+                                "postrider check rejects it until then",
                                 word, key),
                     IfLost::harmless);
                 continue;
@@ -134,7 +134,12 @@ void networks(Import& import) {
                                     word),
                         IfLost::harmless);
             else if (postfix::parse_typed(word) || word.starts_with('/'))
-                out.push_back(word);
+                out.push_back(word),
+                    import.mark_unsupported("mynetworks",
+                                            fmt::format("{} cannot be read here: list its networks in relay.networks, "
+                                                        "where postrider check rejects it until then",
+                                                        word),
+                                            IfLost::harmless);
             else
                 import.mark_unsupported("mynetworks", fmt::format("\"{}\" is not a numeric network", word),
                                         IfLost::harmless); // fewer may relay

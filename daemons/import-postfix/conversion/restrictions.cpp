@@ -417,7 +417,8 @@ private:
         const auto key = "listen." + listener.name;
         const auto own = [&] {
             std::vector<std::string> out;
-            for (const auto& word : postfix::words_of(import_.value(listener.values, "mynetworks")))
+            for (const auto& word :
+                 expanded_list(import_, "mynetworks", postfix::words_of(import_.value(listener.values, "mynetworks"))))
                 if (common::Network::parse(word)) out.push_back(word);
             return without_duplicates(out);
         }();

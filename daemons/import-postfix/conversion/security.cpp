@@ -111,18 +111,35 @@ void client_certificates(Import& import) {
 void versions(Import& import, std::string_view name, std::string_view key) {
     if (!import.given(name)) return;
     bool only_13 = false, old = true;
-    std::size_t named = 0;
-    bool named_12 = false;
+    bool named_12 = false, named_13 = false;
     for (auto word : import.words(name)) {
         for (auto& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         if (word == ">=tlsv1.3" || word == ">=0304" || word == "!tlsv1.2") only_13 = true;
         if (word == ">=tlsv1.3" || word == ">=tlsv1.2" || word == ">=0303" || word == "!tlsv1.1") old = false;
         if (word.starts_with("tlsv") || word.starts_with("sslv"))
-            ++named, named_12 = named_12 || word == "tlsv1.2", old = old && (word != "tlsv1.2" && word != "tlsv1.3");
+            named_12 = named_12 || word == "tlsv1.2", named_13 = named_13 || word == "tlsv1.3",
+            old = old && (word != "tlsv1.2" && word != "tlsv1.3");
     }
-    if (named > 0 && !named_12) only_13 = true;
+    if (named_13 && !named_12) only_13 = true;
     import.set(key, toml(only_13 ? "1.3" : "1.2"), name);
     if (old) import.add_remark(name, "versions before TLS 1.2 are not supported");
+}
+
+// What is excluded in all sessions, taken out of OpenSSL's own list; a name that it does not know means nothing there.
+void excluded_ciphers(Import& import, std::string_view name, std::string_view key) {
+    if (!import.given(name)) return;
+    import.mark_converted(name);
+    const auto value = import.value(name);
+    if (const auto* row = mapping_of(name); row && row->is_equivalent(value)) return;
+    std::string list = "DEFAULT";
+    for (const auto& word : postfix::split(value, ", \t\r\n:").value_or(std::vector<std::string>{})) {
+        const auto belongs = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '+' || c == '_'; };
+        if (!std::ranges::all_of(word, belongs) || !std::isalnum(static_cast<unsigned char>(word.front())))
+            return import.mark_unsupported(
+                name, fmt::format("\"{}\" is not the name of ciphers: {} is an OpenSSL cipher list", word, key));
+        list += ":!" + word;
+    }
+    if (list != "DEFAULT") import.set(key, toml(list), name);
 }
 
 void client_level(Import& import) {
@@ -211,6 +228,8 @@ void import_security(Import& import) {
     versions(import, "smtpd_tls_mandatory_protocols", "tls.minimum_version");
     versions(import, "smtp_tls_protocols", "smtp_client.tls_minimum_version");
     versions(import, "smtp_tls_mandatory_protocols", "smtp_client.tls_minimum_version");
+    excluded_ciphers(import, "smtpd_tls_exclude_ciphers", "tls.ciphers");
+    excluded_ciphers(import, "smtp_tls_exclude_ciphers", "smtp_client.tls_ciphers");
     client_level(import);
     authentication(import);
 }

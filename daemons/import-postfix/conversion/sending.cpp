@@ -79,6 +79,8 @@ void relay_transport(Import& import) {
     const auto type = postfix::parse_typed(transport);
     import.mark_converted("relay_transport");
     if (!import.given("relay_transport") || transport == "relay" || transport == "smtp") return;
+    const auto listed = expanded_list(import, "relay_domains");
+    if (listed.empty()) return; // there is no mail for it
     std::optional<std::string> hop;
     if (type && (type->type == "relay" || type->type == "smtp")) hop = next_hop(type->name);
     if (type && type->type == "lmtp") hop = lmtp_hop(import, type->name);
@@ -88,7 +90,7 @@ void relay_transport(Import& import) {
             fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport),
             keeps_mail_from_leaving(transport) ? IfLost::unguarded : IfLost::harmless);
     std::vector<std::string> domains;
-    for (const auto& word : expanded_list(import, "relay_domains"))
+    for (const auto& word : listed)
         if (auto name = config::domain_name(word); !name.empty()) domains.push_back(std::move(name));
     const bool below = import.value("parent_domain_matches_subdomains").find("relay_domains") != std::string::npos;
     for (const auto& domain : domains)

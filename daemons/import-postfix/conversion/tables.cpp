@@ -17,6 +17,10 @@ bool is_any_of(std::string_view word, std::initializer_list<std::string_view> li
     return std::ranges::find(list, word) != list.end();
 }
 
+bool is_text_table(std::string_view type) {
+    return is_any_of(type, {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm"});
+}
+
 constexpr std::size_t max_list_size = 10'000, max_list_files = 20;
 
 std::optional<std::string> file_table(Import& import, std::string_view name, const std::string& type,
@@ -136,12 +140,19 @@ std::optional<std::string> service_table(Import& import, std::string_view name, 
     return {};
 }
 
+// Text files, and "inline": not databases, patterns and services.
+bool has_readable_entries(std::string_view word) {
+    while (word.starts_with("proxy:")) word.remove_prefix(6);
+    const auto table = postfix::parse_typed(word);
+    return table && (is_text_table(table->type) || table->type == "inline");
+}
+
 } // namespace
 
 std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::string_view name, std::string_view word) {
     while (word.starts_with("proxy:")) word.remove_prefix(6);
     const auto table = postfix::parse_typed(word);
-    if (!table || !is_any_of(table->type, {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm"})) {
+    if (!table || !is_text_table(table->type)) {
         if (table && table->type == "inline") {
             std::vector<postfix::Entry> out;
             const auto pairs = postfix::split(postfix::unbraced(table->name), ", \t");
@@ -174,7 +185,11 @@ std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::st
 }
 
 std::vector<std::string> expanded_list(Import& import, std::string_view name) {
-    std::vector<std::string> out, open = import.words(name);
+    return expanded_list(import, name, import.words(name));
+}
+
+std::vector<std::string> expanded_list(Import& import, std::string_view name, std::vector<std::string> open) {
+    std::vector<std::string> out;
     std::size_t files = 0;
     for (std::size_t i = 0; i < open.size() && !import.error; ++i) {
         const auto word = open[i];
@@ -206,6 +221,8 @@ std::vector<std::string> expanded_list(Import& import, std::string_view name) {
                 if (!lines && !import.error) import.error = lines.error();
                 if (import.error) return out;
                 for (const auto& line : *lines) out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
+            } else if (!has_readable_entries(word)) {
+                out.push_back(word);
             } else if (const auto read = table_entries(import, name, word)) {
                 for (const auto& entry : *read) out.push_back(entry.key);
                 if (table->type != "inline" && !import.environment.exists(import.resolved_path(table->name)))

@@ -9,6 +9,10 @@ using enum Conversion;
 using enum IfLost;
 
 // clang-format off
+// Ciphers that nobody gets with TLS 1.2 and OpenSSL's default list, and words that exclude nothing.
+constexpr std::string_view weak_ciphers =
+    "medium high aNULL eNULL NULL EXPORT EXP LOW DES 3DES MD5 RC2 RC4 PSK SRP DSS aECDH aDSS SEED IDEA kECDH KRB5-DES KRB5-DES-CBC3-SHA DES-CBC3-SHA EDH-RSA-DES-CBC3-SHA EDH-RSA-DES-CBC-SHA EDH-DSS-DES-CBC3-SHA CBC3-SHA KRB5-DES,CBC3-SHA";
+
 
 constexpr SettingMapping sending_[] = {
     {"relayhost", "route.\"*\".next_hop", custom, harmless, ""},
@@ -48,7 +52,7 @@ constexpr SettingMapping sending_[] = {
     {"dns_ncache_ttl_fix_enable", "", obsolete, harmless, "[dns] limits how long replies are cached."},
     {"dnssec_probe", "", obsolete, harmless, "postrider check reports whether the name server validates."},
     {"smtp_tcp_port", "", none, harmless, "Give the port in next_hop."},
-    {"smtp_send_xforward_command", "", none, harmless, "XFORWARD is accepted, but never sent."},
+    {"smtp_send_xforward_command", "", none, harmless, "XFORWARD is only sent to content filters."},
     {"smtp_skip_quit_response", "", obsolete, harmless, "Postrider does not wait for the reply to QUIT."},
     {"smtp_skip_5xx_greeting", "", obsolete, harmless, "After a 5xx greeting the next host is tried."},
     {"smtp_line_length_limit", "", obsolete, harmless, "Longer lines are re-encoded if the next system does not accept them."},
@@ -130,7 +134,10 @@ constexpr SettingMapping security_[] = {
      "Certificates are not pinned; with DANE, the domain publishes the certificate of its server."},
     {"smtp_tls_*_cert_match", "", none, unguarded, "The certificate must match the host name that was used to reach the server.", false, "hostname"},
     {"smtp_tls_trust_anchor_file", "", none, unguarded, "smtp_client.tls_ca_file applies to all servers."},
-    {"*tls_*ciphers", "", none, unguarded, "Use tls.ciphers and smtp_client.tls_ciphers, which accept an OpenSSL cipher list.", false, "medium high aNULL eNULL NULL EXPORT EXP LOW DES 3DES MD5 RC2 RC4 PSK SRP DSS aECDH aDSS SEED IDEA kECDH KRB5-DES KRB5-DES-CBC3-SHA DES-CBC3-SHA EDH-RSA-DES-CBC3-SHA EDH-RSA-DES-CBC-SHA EDH-DSS-DES-CBC3-SHA CBC3-SHA KRB5-DES,CBC3-SHA"},
+    {"smtpd_tls_exclude_ciphers", "tls.ciphers", custom, unguarded, "They are taken out of OpenSSL's default list.", false, weak_ciphers},
+    {"smtp_tls_exclude_ciphers", "smtp_client.tls_ciphers", custom, unguarded, "They are taken out of OpenSSL's default list.", false, weak_ciphers},
+    {"tls_preempt_cipherlist", "", obsolete, harmless, "The server's order of ciphers always decides."},
+    {"*tls_*ciphers", "", none, unguarded, "Use tls.ciphers and smtp_client.tls_ciphers, which accept an OpenSSL cipher list.", false, weak_ciphers},
     {"tls_*_cipherlist", "", none, unguarded, "Use tls.ciphers and smtp_client.tls_ciphers, which accept an OpenSSL cipher list."},
     {"smtp_tls_*", "", obsolete, harmless, "It is chosen by OpenSSL and the capabilities of the peer."},
     {"smtpd_tls_*", "", obsolete, harmless, "It is chosen by OpenSSL and the capabilities of the peer."},

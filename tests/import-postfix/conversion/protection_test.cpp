@@ -108,7 +108,9 @@ TEST_CASE("a guard of main.cf that has no counterpart is a line to decide about,
         {"smtp_tls_security_level = secure", "smtp_tls_security_level = secure", "DNS"},
         {"smtp_tls_mandatory_exclude_ciphers = ECDHE-RSA-AES128-SHA", "smtp_tls_mandatory_exclude_ciphers",
          "tls_ciphers"},
-        {"smtpd_tls_exclude_ciphers = ECDHE-RSA-AES128-SHA", "smtpd_tls_exclude_ciphers", "tls.ciphers"},
+        {"smtpd_tls_mandatory_exclude_ciphers = ECDHE-RSA-AES128-SHA", "smtpd_tls_mandatory_exclude_ciphers",
+         "tls.ciphers"},
+        {"smtpd_tls_exclude_ciphers = !AES", "smtpd_tls_exclude_ciphers", "tls.ciphers"},
         {"tls_medium_cipherlist = ECDHE-RSA-AES128-GCM-SHA256", "tls_medium_cipherlist", "tls.ciphers"},
         {"smtp_tls_CApath = /x\nsmtp_tls_policy_maps = inline:{a.example=verify}", "smtp_tls_CApath = /x",
          "tls_ca_file"},
@@ -161,6 +163,9 @@ TEST_CASE("what guards nothing, or no less than before, is no line") {
          "smtpd_client_auth_rate_limit = 0",
          "smtpd_tls_req_ccert = no",
          "smtpd_tls_exclude_ciphers = aNULL, MD5",
+         "smtpd_tls_exclude_ciphers = ECDHE-RSA-AES128-SHA",
+         "tls_preempt_cipherlist = yes",
+         "relay_transport = error:no relaying",
          "smtpd_client_restrictions = permit_mynetworks, permit_tls_clientcerts, sleep 1, permit",
          "smtpd_client_restrictions = warn_if_reject reject_unknown_client_hostname",
          "smtpd_recipient_restrictions = permit_mynetworks, permit_auth_destination, reject",
@@ -357,4 +362,41 @@ TEST_CASE("transports by sender that are only source addresses are pools") {
     const auto table = drafted("sender_dependent_default_transport_maps = pcre:/x\n");
     CHECK(all(result_of(table, "sender_dependent_default_transport_maps").remarks).find("[pools] by_sender") !=
           std::string::npos);
+}
+
+// As of the listener to which amavis sends mail back.
+TEST_CASE("a listener that is limited less than the others, or sets what smtpd does not read, is no line") {
+    const auto result =
+        drafted("smtpd_soft_error_limit = 5\nmynetworks = 127.0.0.0/8", {},
+                smtp_line + "127.0.0.1:10025 inet n - n - - smtpd -o smtpd_soft_error_limit=1001 "
+                            "-o smtpd_hard_error_limit=1000 -o smtpd_error_sleep_time=0 -o smtpd_restriction_classes= "
+                            "-o mynetworks_style=host -o smtp_tls_security_level=none -o local_recipient_maps= "
+                            "-o smtpd_client_connection_rate_limit=0 -o smtpd_milters= -o smtpd_tls_loglevel=0\n");
+    CHECK_MESSAGE(undecided(result).empty(), all(undecided(result)));
+    const auto found = std::ranges::find(result.results, "127.0.0.1:10025 inet", &SettingResult::name);
+    REQUIRE(found != result.results.end());
+    CHECK(found->kind == SettingResult::Kind::with_remark);
+    const auto remarks = all(found->remarks);
+    for (const auto* named :
+         {"smtpd_soft_error_limit", "smtpd_hard_error_limit", "smtpd_error_sleep_time", "local_recipient_maps"})
+        CHECK_MESSAGE(remarks.find(named) != remarks.npos, named << " in " << remarks);
+    for (const auto* silent : {"restriction_classes", "mynetworks_style", "smtp_tls", "loglevel", "rate_limit"})
+        CHECK_MESSAGE(remarks.find(silent) == remarks.npos, silent << " in " << remarks);
+}
+
+TEST_CASE("a listener that is limited more than the others is a line") {
+    const auto lines =
+        undecided(drafted("", {}, smtp_line + "2525 inet n - n - - smtpd -o smtpd_hard_error_limit=3\n"));
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].find("smtpd_hard_error_limit = 3") != lines[0].npos);
+}
+
+TEST_CASE("the transport of a content filter: what is done anyway is no remark, a timeout is one") {
+    const auto result = drafted("content_filter = scan:[127.0.0.1]:10024", {},
+                                smtp_line + "scan unix - - n - 2 smtp -o smtp_send_xforward_command=yes "
+                                            "-o disable_dns_lookups=yes -o syslog_name=scan -o smtp_helo_timeout=7\n");
+    const auto found = std::ranges::find(result.results, "scan unix", &SettingResult::name);
+    REQUIRE(found != result.results.end());
+    REQUIRE(found->remarks.size() == 1);
+    CHECK(found->remarks[0].find("smtp_helo_timeout") != found->remarks[0].npos);
 }
