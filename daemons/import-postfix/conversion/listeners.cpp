@@ -365,7 +365,7 @@ void internal_service(Import& import, const Service& service) {
                                                                users));
 }
 
-// A content filter is told where mail came from, is reached at an address, and its deliveries are logged with its name.
+// A content filter gets the origin of mail by XFORWARD, is reached at an address, and its deliveries are logged with its name.
 constexpr std::string_view always_for_filters[] = {"smtp_send_xforward_command", "lmtp_send_xforward_command",
                                                    "disable_dns_lookups", "syslog_name"};
 

@@ -9,10 +9,9 @@ using enum Conversion;
 using enum IfLost;
 
 // clang-format off
-// Ciphers that nobody gets with TLS 1.2 and OpenSSL's default list, and words that exclude nothing.
+// Ciphers that are not in use with TLS 1.2 and the default list of OpenSSL, and words that exclude nothing.
 constexpr std::string_view weak_ciphers =
     "medium high aNULL eNULL NULL EXPORT EXP LOW DES 3DES MD5 RC2 RC4 PSK SRP DSS aECDH aDSS SEED IDEA kECDH KRB5-DES KRB5-DES-CBC3-SHA DES-CBC3-SHA EDH-RSA-DES-CBC3-SHA EDH-RSA-DES-CBC-SHA EDH-DSS-DES-CBC3-SHA CBC3-SHA KRB5-DES,CBC3-SHA";
-
 
 constexpr SettingMapping sending_[] = {
     {"relayhost", "route.\"*\".next_hop", custom, harmless, ""},

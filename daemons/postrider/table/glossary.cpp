@@ -66,8 +66,9 @@ constexpr Term terms[] = {
     {"router", "The daemon that determines the next hop of a domain."},
     {"spool", "The directory that holds all messages, each in one file, from acceptance until every recipient "
               "is accounted for."},
-    {"submitter", "The origin of a message, for sharing a queue fairly: an authenticated user, a user of this "
-                  "host, or a client network together with the sender's domain."},
+    {"submitter", "The origin of a message, for sharing a queue fairly: an authenticated user, the owner of "
+                  "a client certificate that may relay, a user of this host, or a client network together with the "
+                  "sender's domain."},
     {"suppression", "The list of recipients to which no mail is sent, because an operator listed them or because "
                     "their server rejected them permanently."},
 };
