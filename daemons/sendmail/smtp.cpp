@@ -124,6 +124,7 @@ private:
         session_.answer(Reply{502, {5, 5, 2}, "Error: command not recognized"}, now());
     }
     void on(const smtp::event::Refused&) {}
+    void on(const smtp::event::Violation&) {}
     void on(const smtp::event::Reset&) { content_.clear(); }
     void on(const smtp::event::Quit&) {}
     void on(const smtp::event::Disconnect&) {}

@@ -1,6 +1,7 @@
 #include "daemons/smtpd/smtpd.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/lookup/tables/tables.h"
+#include "daemons/common/process/process_plan.h"
 #include "daemons/smtpd/session/policy_sources.h"
 #include <algorithm>
 #include <cstring>
@@ -106,6 +107,7 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
     worker_.policy_sources =
         make_policy_sources(context_.loop, log_, config.policies, config.content, problems_->new_reporter("advisers"));
     configure_access(config);
+    configure_client_tests(config);
     spool_writer_->reconfigure(config.spool);
     keys_.reconfigure(config.idempotency);
     checker_.clear_cache();
@@ -119,10 +121,27 @@ void Smtpd::configure_access(const config::Config& config) {
         if (const auto* rules = config::access_rules_for(config.access, listener))
             access.rules.emplace(listener.name,
                                  config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter));
-    if (access.rules.empty() && config.relay.client_certificates.empty()) return;
+    const auto& tests = config.client_tests;
+    const bool has_tables = !config.relay.client_certificates.empty() || (tests.enabled && !tests.tables.empty());
+    if (access.rules.empty() && !has_tables) return;
     access.policy_services = config::policy_services_in(config.access, config.access_classes);
     access.lookups = std::make_shared<common::AccessLookups>(context_.loop, log_, worker_.resolver, config.tables,
                                                              tables::maps_socket(config.spool.directory));
+}
+
+// The first worker keeps the memory.
+void Smtpd::configure_client_tests(const config::Config& config) {
+    const auto& tests = config.client_tests;
+    if (tests.enabled && !worker_.client_memory) {
+        worker_.client_memory = std::make_unique<ClientMemory>(
+            context_.loop, log_, spool_writer_->pool(),
+            ClientMemory::Place{config::ClientTests::directory(config.spool.directory), tests.max_size,
+                                context_.instance() == common::first_smtpd_slot},
+            problems_->new_reporter("memory of clients"));
+        worker_.client_memory->begin();
+    } else if (!tests.enabled) {
+        worker_.client_memory.reset();
+    }
 }
 
 void Smtpd::update_gauges(common::Metrics& metrics) {
@@ -136,6 +155,7 @@ void Smtpd::update_gauges(common::Metrics& metrics) {
 
 void Smtpd::stop(smtp::Duration within, std::function<void()> done) {
     stopped_ = std::move(done);
+    if (worker_.client_memory) worker_.client_memory->write_rest();
     listening_sockets_.clear();
     sessions_.stop_admitting();
     submission_queue_.on_empty([this] { stopped_if_done(); });

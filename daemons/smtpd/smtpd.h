@@ -32,6 +32,7 @@ private:
           std::unique_ptr<common::SpoolWriter> spool_writer);
     std::shared_ptr<const auth::PasswordFile> read_passwords(const common::DaemonConfig& daemon_config);
     void configure_access(const config::Config& config);
+    void configure_client_tests(const config::Config& config);
     void stopped_if_done();
 
     common::DaemonContext& context_;

@@ -72,6 +72,13 @@ struct Refused {
     Verb command = Verb::unknown;
     Reply reply;
 };
+// Notice: a client that is watched has done what it should not, before the reply to it. The driver may shut_down().
+struct Violation {
+    enum class Kind : std::uint8_t { pipelining, non_smtp, bare_newline };
+    Kind kind;
+    std::string after; // the last command: "CONNECT", "EHLO" …
+    std::string text;  // what it sent, at most 100 bytes, as it came
+};
 // Notice: the transaction that MAIL opened is gone without EndOfData having been answered, and what XFORWARD
 // said of it, also if it was never opened.
 struct Reset {};
@@ -91,9 +98,9 @@ struct Disconnect { // notice, the last event of every session, once
 };
 } // namespace event
 
-using ServerEvent =
-    std::variant<event::Connect, event::Helo, event::Mail, event::Rcpt, event::Data, event::Chunk, event::EndOfData,
-                 event::Vrfy, event::Etrn, event::StartTls, event::Auth, event::AuthLine, event::Xclient,
-                 event::Xforward, event::Unknown, event::Refused, event::Reset, event::Quit, event::Disconnect>;
+using ServerEvent = std::variant<event::Connect, event::Helo, event::Mail, event::Rcpt, event::Data, event::Chunk,
+                                 event::EndOfData, event::Vrfy, event::Etrn, event::StartTls, event::Auth,
+                                 event::AuthLine, event::Xclient, event::Xforward, event::Unknown, event::Refused,
+                                 event::Violation, event::Reset, event::Quit, event::Disconnect>;
 
 } // namespace smtp

@@ -30,7 +30,7 @@ void ServerSession::disconnected() {
 
 std::optional<ServerEvent> ServerSession::next() {
     while (state_ != State::over && state_ != State::handshake && question_ == Question::nothing && !held_until_ &&
-           !refusal_ && !reset_) {
+           !violation_ && !refusal_ && !reset_) {
         if (shut_down_.code != 0 && state_ == State::command && !transaction_.open) {
             shut_down_.append_to(output_);
             end(Cause::shut_down);
@@ -50,6 +50,7 @@ std::optional<ServerEvent> ServerSession::next() {
         if (event) return event;
         if (before == std::pair(input_.position(), state_)) break; // needs more input
     }
+    if (violation_) return *std::exchange(violation_, {});
     if (refusal_) return *std::exchange(refusal_, {});
     if (std::exchange(reset_, false)) return event::Reset{};
     if (state_ != State::over || ended_ || held_until_) return {};
@@ -65,12 +66,27 @@ static std::string first_line(std::string_view text) {
     return printable(text.substr(0, text.find_first_of("\r\n")), 100);
 }
 
+// Of a client that is watched: each kind is reported once, and before the command has an effect, because the driver may
+// end the session. `watched`: of that kind; `after`: the last command.
+static bool violates(bool& watched, std::optional<event::Violation>& notice, event::Violation::Kind kind,
+                     std::string after, std::string_view text) {
+    if (!std::exchange(watched, false)) return false;
+    notice = event::Violation{kind, std::move(after), std::string(text.substr(0, 100))};
+    return true;
+}
+
 std::optional<ServerEvent> ServerSession::next_command() {
     using Kind = ServerInput::CommandLine::Kind;
     const auto line = input_.next_command(settings_->line, rights_.bare_newlines);
     switch (line.kind) {
     case Kind::none: return {};
-    case Kind::complete: return run(line.text);
+    case Kind::complete:
+        if (watch_.pipelining && input_.size() != 0 &&
+            violates(watch_.pipelining, violation_, event::Violation::Kind::pipelining, last_command(), unparsed())) {
+            input_.put_back();
+            return {};
+        }
+        return run(line.text);
     case Kind::not_smtp: return not_smtp(line.text);
     case Kind::too_long:
         if (!line.ended) state_ = State::skip_line;
@@ -78,6 +94,10 @@ std::optional<ServerEvent> ServerSession::next_command() {
         note_unknown();
         return refuse({500, {5, 5, 2}, "Error: line too long"});
     case Kind::bare: break;
+    }
+    if (violates(watch_.bare_newlines, violation_, event::Violation::Kind::bare_newline, last_command(), line.text)) {
+        input_.put_back();
+        return {};
     }
     const bool enough = errors_.bare_line(*settings_);
     if (enough) unexpected_input_ = first_line(line.text); // the reply may give back its memory
@@ -109,11 +129,22 @@ std::optional<ServerEvent> ServerSession::next_auth_line() {
     return ask(Question::auth, event::AuthLine{Secret(std::string(line.text))});
 }
 
+// "Subject: …" as a command.
+static bool is_header_field(std::string_view line) {
+    const auto colon = line.find(':');
+    return colon != line.npos && colon > 0 && line.find_first_of(" \t<@") > colon;
+}
+
 std::optional<ServerEvent> ServerSession::run(std::string_view line) {
     const auto [name, argument] = split_command(line);
     const auto* command = find_command(name);
     if (!command) {
         if (is_http_method(name)) return not_smtp(line);
+        if (is_header_field(line) &&
+            violates(watch_.non_smtp, violation_, event::Violation::Kind::non_smtp, last_command(), line)) {
+            input_.put_back();
+            return {};
+        }
         note_unknown();
         return ask(Question::unknown, event::Unknown{printable(name, 64), std::string(argument)});
     }
@@ -249,12 +280,17 @@ std::optional<ServerEvent> ServerSession::ask(Question question, ServerEvent eve
 void ServerSession::answer(const Reply& reply, Monotonic now, AfterReply then) {
     assert(question_ != Question::nothing);
     now_ = now;
+    if (then == AfterReply::announce) {
+        output_ += "220-" + settings_->hostname + ' ' + settings_->banner + "\r\n";
+        return;
+    }
     const auto question = std::exchange(question_, Question::nothing);
     const bool yes = reply.positive();
     // These must be the last of a group of commands: otherwise the client did not wait for the reply.
     const bool last_in_group = question == Question::connect || question == Question::helo ||
                                (question == Question::data && verb_ == Verb::data) || question == Question::auth;
-    const bool refuse_early = settings_->early_bytes == ServerSettings::EarlyBytes::refuse && last_in_group;
+    const bool refuse_early =
+        settings_->early_bytes == ServerSettings::EarlyBytes::refuse && last_in_group && then != AfterReply::read_on;
     // Plain text after STARTTLS must never be taken for a command under TLS.
     if (yes && (refuse_early || question == Question::start_tls) && input_.size() != 0) {
         unexpected_input_ = reply.code == 334 ? "" : first_line(input_.pending()); // that may be a password
@@ -335,7 +371,9 @@ void ServerSession::greet(std::string_view more) {
     client_ = std::exchange(pending_client_, {});
     auto text = settings_->hostname;
     if (client_.greeting == Greeting::ehlo) {
-        if (const auto lines = offered().lines(); !lines.empty()) text += '\n' + lines;
+        auto capabilities = offered();
+        if (watch_.pipelining) capabilities.pipelining = false;
+        if (const auto lines = capabilities.lines(); !lines.empty()) text += '\n' + lines;
         if (!more.empty()) text += '\n' + std::string(more);
         if (rights_.xclient) text += fmt::format("\n{}", offer_of(ClientCommand::xclient));
         if (rights_.xforward) text += fmt::format("\n{}", offer_of(ClientCommand::xforward));
@@ -398,6 +436,7 @@ void ServerSession::note_unknown() {
 }
 
 std::nullopt_t ServerSession::not_smtp(std::string_view text) {
+    violates(watch_.non_smtp, violation_, event::Violation::Kind::non_smtp, last_command(), text);
     note_unknown();
     unexpected_input_ = first_line(text);
     input_.consume_all();

@@ -47,24 +47,30 @@ public:
         proceed,
         hold,  // the reply leaves only after error_delay: a cost for the client
         close, // the reply is the last
+        // Of Connect: what the client has sent before the reply are its first commands.
+        read_on,
+        // Of Connect: the first line of a greeting, "220-". The question stays open, and its answer is the last line.
+        announce,
     };
     // To the question that next() returned last. A 421 closes whatever `then` says.
     void answer(const Reply& reply, Monotonic now, AfterReply then = AfterReply::proceed);
     // TLS is up: after StartTls was answered 220, or (implicit TLS) before Connect is answered. Everything
     // said before is forgotten.
     void tls_up(Monotonic now);
+    // From now on each of these is reported once (event::Violation).
+    void watch(const ServerWatch& watch) { watch_ = watch; }
     // 421 and the end: when no transaction is open, or at once unless a question is open (then after its
     // answer).
     enum class When : std::uint8_t { after_transaction, now };
     void shut_down(const Reply& reply, Monotonic now, When when);
 
     // What is to be sent, taken away from the session. Empty while a reply is held.
-    bool has_output() const { return !output_.empty() && !held_until_; }
-    std::string output() { return has_output() ? std::exchange(output_, {}) : std::string(); }
+    std::string output() { return held_until_ ? std::string() : std::exchange(output_, {}); }
 
     bool wants_input() const { return state_ != State::over && question_ == Question::nothing && !held_until_; }
-    // Bytes fed and not yet parsed: the driver stops reading when they are many.
-    std::size_t buffered() const { return input_.size(); }
+    // Bytes fed and not yet parsed, until the next call of another function: the driver stops reading when they are
+    // many.
+    std::string_view unparsed() const { return input_.pending(); }
     // Memory held for bytes that came or leave. trim() gives back what is not in use.
     std::size_t held() const { return input_.capacity() + output_.capacity(); }
     void trim() {
@@ -159,7 +165,9 @@ private:
     Cause cause_ = Cause::lost;
     Reply shut_down_;                       // the reply to come; code 0: none
     std::optional<event::Refused> refusal_; // notice to hand out
-    std::uint64_t skipped_ = 0;             // of the line being skipped
+    ServerWatch watch_;
+    std::optional<event::Violation> violation_; // notice to hand out
+    std::uint64_t skipped_ = 0;                 // of the line being skipped
     ErrorCounter errors_;
     VerbCounts counts_;
     Monotonic now_;

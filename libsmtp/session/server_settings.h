@@ -43,4 +43,11 @@ struct ServerRights {
     bool bare_newlines = false; // a bare LF ends a line, and LF.LF a message
 };
 
+// What is reported of a client that is being tested.
+struct ServerWatch {
+    bool pipelining = false; // PIPELINING is not offered; a command before the reply to the last one
+    bool non_smtp = false;   // a command of another protocol, a header field
+    bool bare_newlines = false;
+};
+
 } // namespace smtp

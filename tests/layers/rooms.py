@@ -74,6 +74,8 @@ ROOMS = {
     "daemons/decide/addressing": {"daemons/decide/rewriting", "daemons/decide/routing"},
     # access rules for clients and their mail: what they are, and what they decide
     "daemons/decide/access": {"daemons/decide/rewriting"},
+    # the tests of a client before it may send mail, and what is remembered of them
+    "daemons/decide/screening": set(),
     # decisions about one message: DSN, idempotency, signing, suppression
     "daemons/decide/message": {"daemons/decide/queue"},
     # delivery of the journal's events to one endpoint: order, retries, what an answer means
@@ -111,7 +113,7 @@ ROOMS = {
     # sections for accepting mail: listeners, TLS, AUTH, filters
     "daemons/common/config/sections/server": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/config/sections/system", "daemons/common/lookup/format", "daemons/common/net",
-        "daemons/common/text", "daemons/decide/access"},
+        "daemons/common/text", "daemons/decide/access", "daemons/decide/screening"},
     # the messages between daemons, as values
     "daemons/common/proto": {"daemons/decide/hosts", "daemons/decide/tls"},
     # TLS contexts, sessions and the verification of servers

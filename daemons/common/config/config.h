@@ -16,6 +16,7 @@
 #include "daemons/common/config/sections/recipients/mail_command.h"
 #include "daemons/common/config/sections/server/access.h"
 #include "daemons/common/config/sections/server/auth.h"
+#include "daemons/common/config/sections/server/client_tests.h"
 #include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/config/sections/server/idempotency.h"
 #include "daemons/common/config/sections/server/listener.h"
@@ -66,6 +67,7 @@ struct Config {
     Addresses addresses;
     std::vector<PolicyService> policies; // in the order of their names
     std::vector<DnsList> dns_lists;
+    ClientTests client_tests;
     std::vector<AccessRules> access; // in the order of their names
     std::vector<AccessClass> access_classes;
     std::vector<Milter> milters; // in the order of their names

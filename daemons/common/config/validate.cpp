@@ -28,6 +28,7 @@ public:
     void check_values();
     void settle_listeners();
     void check_filters(const ListenersByKey& listeners_by_key);
+    void check_client_tests();
     void check_policies();
     void check_loops();
     void settle_pools();
@@ -254,6 +255,30 @@ void Settlement::check_filters(const ListenersByKey& listeners_by_key) {
             if (std::ranges::find(config_.listeners, name, &Listener::name) == config_.listeners.end() &&
                 !(name == local_submissions && key.starts_with("milter.")))
                 toml_.problem_at(key, fmt::format("{}: there is no [listen.{}]", key, name));
+}
+
+// Tests that nothing fails would only cost; users of submission have passwords instead.
+void Settlement::check_client_tests() {
+    const auto& tests = config_.client_tests;
+    if (!tests.enabled) return;
+    for (const auto& name : tests.listeners) {
+        const auto listener = std::ranges::find(config_.listeners, name, &Listener::name);
+        if (listener == config_.listeners.end() || listener->service != Service::relay)
+            toml_.problem_at(
+                "client_tests.listeners",
+                fmt::format("client_tests.listeners: there is no [listen.{}] with service = \"relay\"", name));
+    }
+    if (tests.dns_minimum_lifetime > tests.dns_maximum_lifetime)
+        toml_.problem_at("client_tests.dns_list_minimum_lifetime",
+                         "client_tests: dns_list_minimum_lifetime must not exceed dns_list_maximum_lifetime");
+    using decide::screening::Action;
+    const bool deep =
+        tests.pipelining != Action::off || tests.non_smtp != Action::off || tests.bare_newline != Action::off;
+    if (config_.smtpd.greeting_delay == Duration::zero() && config_.dns_lists.empty() && !deep &&
+        tests.denied.empty() && tests.tables.empty())
+        toml_.problem_at(
+            "client_tests.enabled",
+            "client_tests.enabled: there is nothing to test: set smtpd.greeting_delay, or add a [dns_list]");
 }
 
 void Settlement::check_policies() {
@@ -555,6 +580,7 @@ void validate(Config& config, TomlReader& toml, const ListenersByKey& listeners_
     settlement.check_values();
     settlement.settle_listeners();
     settlement.check_filters(listeners_by_key);
+    settlement.check_client_tests();
     settlement.check_policies();
     settlement.check_loops();
     settlement.settle_pools();

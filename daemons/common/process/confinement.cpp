@@ -50,8 +50,9 @@ static void add_tables(const config::Config& config, bool (*is_read)(std::string
     }
 }
 
-static bool is_of_access(std::string_view key) {
-    return key.starts_with("access.") || key.starts_with("access_class.") || key == "relay.client_certificates";
+static bool is_of_smtpd(std::string_view key) {
+    return key.starts_with("access.") || key.starts_with("access_class.") || key == "relay.client_certificates" ||
+           key == "client_tests.tables";
 }
 static bool is_of_generic(std::string_view key) { return key == "generic.tables" || key.ends_with(".generic_tables"); }
 
@@ -72,7 +73,8 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
     case Role::smtpd:
         a.write.push_back(own());
         a.write.push_back(idempotency::directory_in(spool));
-        add_tables(config, is_of_access, a.read);
+        a.write.push_back(config::ClientTests::directory(spool));
+        add_tables(config, is_of_smtpd, a.read);
         break;
     case Role::pickup:
         a.write.push_back(own());

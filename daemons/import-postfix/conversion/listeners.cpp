@@ -87,10 +87,31 @@ constexpr std::string_view handled_overrides[] = {"smtpd_tls_security_level",
                                                   "smtpd_sasl_tls_security_options",
                                                   "smtpd_sender_login_maps",
                                                   "postscreen_greet_action",
+                                                  "postscreen_greet_wait",
+                                                  "postscreen_greet_ttl",
                                                   "postscreen_dnsbl_action",
                                                   "postscreen_dnsbl_sites",
                                                   "postscreen_dnsbl_threshold",
-                                                  "postscreen_greet_wait",
+                                                  "postscreen_dnsbl_allowlist_threshold",
+                                                  "postscreen_dnsbl_whitelist_threshold",
+                                                  "postscreen_dnsbl_ttl",
+                                                  "postscreen_dnsbl_max_ttl",
+                                                  "postscreen_dnsbl_min_ttl",
+                                                  "postscreen_dnsbl_timeout",
+                                                  "postscreen_pipelining_enable",
+                                                  "postscreen_pipelining_action",
+                                                  "postscreen_pipelining_ttl",
+                                                  "postscreen_non_smtp_command_enable",
+                                                  "postscreen_non_smtp_command_action",
+                                                  "postscreen_non_smtp_command_ttl",
+                                                  "postscreen_bare_newline_enable",
+                                                  "postscreen_bare_newline_action",
+                                                  "postscreen_bare_newline_ttl",
+                                                  "postscreen_access_list",
+                                                  "postscreen_denylist_action",
+                                                  "postscreen_blacklist_action",
+                                                  "postscreen_cache_retention_time",
+                                                  "postscreen_pre_queue_limit",
                                                   "syslog_name",
                                                   "milter_macro_daemon_name",
                                                   "smtpd_milters",
@@ -365,7 +386,8 @@ void internal_service(Import& import, const Service& service) {
                                                                users));
 }
 
-// A content filter gets the origin of mail by XFORWARD, is reached at an address, and its deliveries are logged with its name.
+// A content filter gets the origin of mail by XFORWARD, is reached at an address, and its deliveries are logged with
+// its name.
 constexpr std::string_view always_for_filters[] = {"smtp_send_xforward_command", "lmtp_send_xforward_command",
                                                    "disable_dns_lookups", "syslog_name"};
 

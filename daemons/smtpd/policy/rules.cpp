@@ -1,6 +1,7 @@
 #include "daemons/smtpd/policy/rules.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace smtpd {
 
@@ -70,6 +71,25 @@ spool::Result<std::shared_ptr<const tls::Context>> make_tls(const Settings& sett
     return tls::Context::server(secrets, options);
 }
 
+bool concerns(const std::vector<std::string>& listeners, const config::Listener& listener) {
+    if (listeners.empty()) return listener.service == config::Service::relay;
+    return std::ranges::find(listeners, listener.name) != listeners.end();
+}
+
+// DNS lists, the delay of the greeting: within a session, or before it.
+static void apply_client_tests(Rules& rules) {
+    const auto& settings = *rules.config;
+    std::ranges::copy_if(settings.dns_lists, std::back_inserter(rules.dns_lists),
+                         [&](const auto& list) { return concerns(list.listeners, rules.listener); });
+    const auto& tests = settings.client_tests;
+    if (!tests.enabled || !concerns(tests.listeners, rules.listener)) return;
+    rules.screening = config::screening_settings(tests, settings.smtpd.greeting_delay,
+                                                 settings.smtpd.dns_list_threshold, !rules.dns_lists.empty());
+    // A client that begins TLS at once has no first line to wait for.
+    if (rules.listener.tls == config::ListenerTls::implicit)
+        rules.screening->actions[index_of(decide::screening::Test::early_talk)] = config::ClientTests::Action::off;
+}
+
 std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings, const config::Listener& listener,
                                         Credentials credentials) {
     auto rules = std::make_shared<Rules>();
@@ -80,6 +100,7 @@ std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings
     rules->listener = listener;
     rules->normal = settings_of(*rules->config, listener);
     offer(rules->normal, *rules);
+    apply_client_tests(*rules);
     rules->stressed = rules->normal;
     rules->stressed.command_time = std::min<smtp::Duration>(rules->normal.command_time, 10s);
     rules->stressed.data_time = std::min<smtp::Duration>(rules->normal.data_time, 30s);

@@ -7,8 +7,10 @@
 #include "daemons/smtpd/policy/settings.h"
 #include "libsmtp/session/server_session.h"
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace smtpd {
 
@@ -19,8 +21,10 @@ struct Rules {
     std::shared_ptr<const tls::Context> tls;             // null: this listener has none
     std::shared_ptr<const auth::PasswordFile> passwords; // never null
     std::string pepper;
-    smtp::Reply busy_reply;                 // 421, for who cannot be let in
-    smtp::Reply too_many_sessions_reply;    // 421, for whose network has all the sessions it may have
+    std::vector<config::DnsList> dns_lists;               // those of this listener
+    std::optional<decide::screening::Settings> screening; // its clients are tested before their session
+    smtp::Reply busy_reply;                               // 421, for who cannot be let in
+    smtp::Reply too_many_sessions_reply;                  // 421, for whose network has all the sessions it may have
     smtp::Reply too_many_connections_reply; // 421, for whose network had all the new ones it may have in a minute
 
     const smtp::Reply& rejection_reply(ClientLimits::Admission admission) const {
@@ -37,6 +41,8 @@ struct Credentials {
     std::shared_ptr<const auth::PasswordFile> passwords = std::make_shared<auth::PasswordFile>();
     std::string pepper;
 };
+// Does a section that lists these listeners apply to the listener? None: to all whose service is relay.
+bool concerns(const std::vector<std::string>& listeners, const config::Listener& listener);
 std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings, const config::Listener& listener,
                                         Credentials credentials = {});
 // The TLS of a listener; null if it wants none.

@@ -5,6 +5,7 @@
 #include "daemons/common/config/sections/delivery/bounce.h"
 #include "daemons/common/config/sections/delivery/dns.h"
 #include "daemons/common/config/sections/server/auth.h"
+#include "daemons/common/config/sections/server/client_tests.h"
 #include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/config/sections/server/idempotency.h"
 #include "daemons/common/config/sections/server/smtpd.h"
@@ -33,6 +34,7 @@ struct Settings {
     config::Dns dns;
     config::Idempotency idempotency;
     std::vector<config::DnsList> dns_lists;
+    config::ClientTests client_tests;
     std::vector<config::Milter> milters;
     common::PoolRules pools;
     common::SenderRequestRules requests;

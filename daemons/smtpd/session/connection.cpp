@@ -43,7 +43,7 @@ void Connection::shut_down(When when) {
     const smtp::Reply reply{421, {4, 3, 2}, rules_->normal.hostname + " Service is shutting down, try again later"};
     session_.shut_down(reply, common::Loop::now().monotonic, when);
     if (when == When::now && stream_.handshaking()) handshake_failed("shutting down");
-    handler_.greet_unnamed(); // a client that waits for its name is greeted, to get the 421
+    handler_.greet_unprepared(); // a client that waits for tests or its name is greeted, to get the 421
     pump();
 }
 
@@ -97,7 +97,15 @@ void Connection::evict() {
 
 // --- the stream
 
-void Connection::received(std::string_view bytes) { session_.feed(bytes, common::Loop::now().monotonic); }
+void Connection::received(std::string_view bytes) {
+    session_.feed(bytes, common::Loop::now().monotonic);
+    handler_.input_received();
+}
+
+void Connection::disconnected() {
+    session_.disconnected();
+    handler_.client_gone();
+}
 
 void Connection::handshake_failed(std::string_view why) {
     stream_.stop_input();
@@ -152,7 +160,7 @@ bool Connection::flush() {
 void Connection::update_reading() {
     const auto level = static_cast<std::size_t>(worker_.spool_writer.memory().level());
     const bool wanted =
-        !paused() && !(handler_.naming() && implicit_tls()) && session_.buffered() < max_buffered[level];
+        !paused() && !(handler_.preparing() && implicit_tls()) && session_.unparsed().size() < max_buffered[level];
     stream_.update_reading(wanted ? ByteStream::Reading::yes : ByteStream::Reading::no);
 }
 

@@ -49,7 +49,7 @@ private:
 
     // Of the stream.
     void received(std::string_view bytes) override;
-    void disconnected() override { session_.disconnected(); }
+    void disconnected() override;
     void handshake_done() override { handler_.tls_established(*stream_.tls()); }
     void handshake_failed(std::string_view why) override;
     void decryption_failed(std::string_view why) override;

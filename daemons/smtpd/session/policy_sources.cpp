@@ -1,6 +1,7 @@
 #include "daemons/smtpd/session/policy_sources.h"
 #include "daemons/common/filters/content_check_pass.h"
 #include "daemons/common/filters/header_masquerade.h"
+#include "daemons/smtpd/session/dns_list_lookup.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -84,15 +85,16 @@ private:
 
 class DnsListCheck final : public PolicyCheck {
 public:
-    DnsListCheck(std::shared_ptr<dns::Resolver> resolver, common::Log& log, std::vector<config::DnsList> lists,
+    // `lists` outlive it.
+    DnsListCheck(std::shared_ptr<dns::Resolver> resolver, common::Log& log, const std::vector<config::DnsList>& lists,
                  std::uint32_t threshold)
-        : resolver_(std::move(resolver)), log_(log), lists_(std::move(lists)), threshold_(threshold) {}
+        : log_(log), threshold_(threshold), lookup_(std::move(resolver), lists) {}
 
     std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
         if (stage == Stage::connect) begin(context.client);
         if (stage != Stage::rcpt || context.postmaster) return PolicyVerdict{};
         context_ = &context;
-        if (open_ == 0) return current_verdict();
+        if (!lookup_.pending()) return current_verdict();
         done_ = std::move(done);
         return {};
     }
@@ -100,51 +102,28 @@ public:
 private:
     void begin(const Client& client) {
         if (!client.has_address()) return;
-        auto name = dns::reverse_name(client.address); // "2.0.0.127.in-addr.arpa"
-        for (const std::string_view end : {".in-addr.arpa", ".ip6.arpa"})
-            if (name.ends_with(end)) name.resize(name.size() - end.size());
-        lookups_.resize(lists_.size());
-        for (std::size_t i = 0; i < lists_.size(); ++i) {
-            ++open_;
-            lookups_[i] = resolver_->look_up(name + "." + lists_[i].zone, dns::Type::a,
-                                             [this, i](const dns::Answer& answer) { on_answer(lists_[i], answer); });
-        }
-    }
-    void on_answer(const config::DnsList& list, const dns::Answer& answer) {
-        static const auto refused_to_answer = *common::Network::parse("127.255.255.0/24");
-        --open_;
-        if (answer.said == dns::LookupStatus::failed) log_.warning("DNS list {}: {}", list.zone, answer.why);
-        const bool named = std::ranges::any_of(answer.addresses, [&](const auto& address) {
-            return common::contains(list.answers, address) && !refused_to_answer.contains(address);
+        lookup_.begin(client.address, [this](const config::DnsList& list, const dns::Answer& answer) {
+            if (answer.said == dns::LookupStatus::failed) log_.warning("DNS list {}: {}", list.zone, answer.why);
+            if (lookup_.pending() || !done_) return;
+            const auto done = std::move(done_);
+            done(current_verdict());
         });
-        if (named) {
-            sum_ += list.allow ? -static_cast<std::int64_t>(list.weight) : list.weight;
-            if (!list.allow) named_by_ += (named_by_.empty() ? "" : ", ") + list.zone;
-        }
-        if (open_ > 0 || !done_) return;
-        const auto done = std::move(done_);
-        done(current_verdict());
     }
     PolicyVerdict current_verdict() const {
-        if (sum_ < static_cast<std::int64_t>(threshold_)) return {};
+        if (lookup_.sum() < static_cast<std::int64_t>(threshold_)) return {};
         auto verdict = PolicyVerdict::rejection({554,
                                                  {5, 7, 1},
                                                  fmt::format("Service unavailable; Client host [{}] blocked using {}",
-                                                             context_->client.address_text, named_by_)});
-        verdict.rule = "dns_list " + named_by_;
+                                                             context_->client.address_text, lookup_.named_by())});
+        verdict.rule = "dns_list " + lookup_.named_by();
         return verdict;
     }
 
-    std::shared_ptr<dns::Resolver> resolver_;
     common::Log& log_;
-    std::vector<config::DnsList> lists_;
-    std::uint32_t threshold_;
-    std::size_t open_ = 0;
-    std::int64_t sum_ = 0;
-    std::string named_by_;
+    const std::uint32_t threshold_;
     const PolicyContext* context_ = nullptr;
     Done done_;
-    std::vector<dns::Lookup> lookups_;
+    DnsListLookup lookup_;
 };
 
 // --- policy services
@@ -345,11 +324,6 @@ private:
     std::string rule_;
 };
 
-bool concerns(const std::vector<std::string>& listeners, const config::Listener& listener) {
-    if (listeners.empty()) return listener.service == config::Service::relay;
-    return std::ranges::find(listeners, listener.name) != listeners.end();
-}
-
 } // namespace
 
 std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log,
@@ -376,14 +350,12 @@ std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rule
         limits.user_messages_per_hour != 0 || limits.user_recipients_per_hour != 0)
         checks.push_back(std::make_unique<RateCheck>(worker.rates, limits, trusted));
     if (!trusted) {
-        std::vector<config::DnsList> lists;
-        std::ranges::copy_if(settings.dns_lists, std::back_inserter(lists),
-                             [&](const auto& list) { return concerns(list.listeners, rules.listener); });
-        if (!lists.empty()) // before the delay, which gives the lookups time
-            checks.push_back(std::make_unique<DnsListCheck>(worker.resolver, worker.log, std::move(lists),
+        const bool tested = rules.screening.has_value(); // before the session: ClientTests
+        if (!rules.dns_lists.empty() && !tested)         // before the delay, which gives the lookups time
+            checks.push_back(std::make_unique<DnsListCheck>(worker.resolver, worker.log, rules.dns_lists,
                                                             settings.smtpd.dns_list_threshold));
         const auto delay = settings.smtpd.greeting_delay;
-        if (delay > 0s && rules.listener.service == config::Service::relay)
+        if (delay > 0s && !tested && rules.listener.service == config::Service::relay)
             checks.push_back(std::make_unique<GreetingDelay>(worker.deadlines, delay));
         for (auto& policy : worker.policy_sources->policies)
             if (concerns(policy->service().listeners, rules.listener) &&

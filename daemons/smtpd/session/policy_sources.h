@@ -18,9 +18,9 @@ namespace smtpd {
 // Access rules, and what they ask.
 struct AccessSources {
     std::map<std::string, decide::access::RuleSet, std::less<>> rules; // by listener
-    std::shared_ptr<common::AccessLookups> lookups;                    // null: there is nothing to look up
-    std::set<std::string, std::less<>> policy_services;                // asked by rules, not at a stage of their own
-    bool failing = false;                                              // a table could not be asked
+    std::shared_ptr<common::AccessLookups> lookups;     // null: no rules, certificates or [client_tests] have tables
+    std::set<std::string, std::less<>> policy_services; // asked by rules, not at a stage of their own
+    bool failing = false;                               // a table could not be asked
 };
 
 // All that can be asked, by one configuration; lives until its last session has gone.

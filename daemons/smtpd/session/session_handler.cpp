@@ -56,7 +56,22 @@ void SessionHandler::answer_or_reject(Verb command, const Reply& reply) {
 // --- connecting
 
 void SessionHandler::on(smtp::event::Connect&) {
-    if (named_by_proxy_ || !wants_name(*rules_.config, client_.address)) return greet();
+    if (tests_) worker_.loop.defer([gone = std::shared_ptr(std::move(tests_))] {}); // of the client before XCLIENT
+    tests_ = make_client_tests(worker_, rules_, client_, number_);
+    using Greeting = ClientTests::Greeting;
+    if (tests_)
+        tests_->begin(
+            session_.proxied() ? Greeting::announced : Greeting::can_wait, session_.unparsed(),
+            [this] {
+                session_.answer({220, {}, ""}, common::Loop::now().monotonic,
+                                smtp::ServerSession::AfterReply::announce);
+            },
+            [this] {
+                greet_if_prepared();
+                driver_.resume();
+            });
+    const bool rejected = tests_ && tests_->rejection();
+    if (rejected || named_by_proxy_ || !wants_name(*rules_.config, client_.address)) return greet_if_prepared();
     name_lookup_ =
         std::make_unique<NameLookup>(worker_.resolver, worker_.deadlines, client_.address,
                                      common::Loop::now().monotonic + rules_.config->smtpd.reverse_name_timeout,
@@ -65,9 +80,25 @@ void SessionHandler::on(smtp::event::Connect&) {
                                              client_.name = smtp::printable(names.confirmed, 255);
                                          if (client_.reverse_name.empty())
                                              client_.reverse_name = smtp::printable(names.reverse, 255);
-                                         greet();
+                                         greet_if_prepared();
                                          driver_.resume();
                                      });
+}
+
+void SessionHandler::greet_if_prepared() {
+    if (tests_ && tests_->rejection() && name_lookup_) name_lookup_->abandon();
+    if (!preparing()) greet();
+}
+
+void SessionHandler::input_received() {
+    if (tests_ && tests_->waiting() && tests_->talked(session_.unparsed())) greet_if_prepared();
+}
+
+void SessionHandler::client_gone() {
+    if (!tests_ || !tests_->waiting()) return;
+    tests_->hung_up();
+    if (name_lookup_) name_lookup_->abandon();
+    greet();
 }
 
 void SessionHandler::greet() {
@@ -82,6 +113,11 @@ void SessionHandler::greet() {
         log_.lines().warning("{}", rules_.limit_exceeded_text(admission_, client_.peer()));
         return answer(reply);
     }
+    if (tests_ && tests_->rejection()) {
+        log_.rejected_quietly(Verb::connect, tests_->rejection()->reply, tests_->rejection()->rule);
+        return answer(tests_->rejection()->reply);
+    }
+    session_.watch(tests_ ? tests_->watch() : smtp::ServerWatch());
     policy_chain_ = make_policy_chain(worker_, rules_, client_);
     access_ = make_access_control(worker_, rules_, client_);
     if (session_.greeted()) set_greeting(session_.helo(), session_.protocol()); // by the proxy
@@ -90,12 +126,17 @@ void SessionHandler::greet() {
 }
 
 void SessionHandler::send_banner() {
-    with_policy_checks(Stage::connect, [this] { answer({220, {}, ""}); });
+    with_policy_checks(Stage::connect, [this] {
+        using enum smtp::ServerSession::AfterReply;
+        session_.answer({220, {}, ""}, common::Loop::now().monotonic,
+                        tests_ && tests_->talked_early() ? read_on : proceed);
+    });
 }
 
-void SessionHandler::greet_unnamed() {
-    if (!naming()) return;
-    name_lookup_->abandon();
+void SessionHandler::greet_unprepared() {
+    if (!preparing()) return;
+    if (tests_) tests_->abandon();
+    if (name_lookup_) name_lookup_->abandon();
     greet();
 }
 
@@ -109,7 +150,8 @@ void SessionHandler::set_greeting(std::string_view helo, std::string_view protoc
 }
 
 void SessionHandler::drop_greeting() {
-    if (naming()) log_.lines().info("connect from {}", client_.peer());
+    if (preparing()) log_.lines().info("connect from {}", client_.peer());
+    tests_.reset();
     name_lookup_.reset();
     policy_chain_.reset();
     access_.reset();
@@ -224,6 +266,7 @@ void SessionHandler::authenticated(const AuthExchange::Answer& step) {
     if (step.kind == Kind::success) {
         client_.user = step.user;
         client_.auth_method = auth_->mechanism();
+        session_.watch({}); // users are not tested
     }
     if (step.kind == Kind::rejection)
         reject(Verb::auth, step.reply, {}, {.rule = step.limit, .limit = !step.limit.empty()});
@@ -386,11 +429,24 @@ bool SessionHandler::room_for_recipient() const {
            (level == Level::scarce && message_->recipients_memory() < spool::ContentMemory::small);
 }
 
+// Every client may reach postmaster, and users are not tested.
+bool SessionHandler::rejected_by_tests(const smtp::event::Rcpt& rcpt) {
+    if (!client_.user.empty() || smtp::same_ignoring_case(rcpt.path.mailbox.local_part, "postmaster")) return false;
+    const auto rejection = tests_->at_recipient();
+    session_.watch(tests_->watch());
+    if (!rejection) return false;
+    const auto said = with_soft_bounce(rejection->reply, rules_);
+    log_.rejected(Verb::rcpt, said, message_.get(), rcpt.path.text(), {.rule = rejection->rule});
+    answer(said);
+    return true;
+}
+
 void SessionHandler::on(smtp::event::Rcpt& rcpt) {
     if (!room_for_recipient()) {
         worker_.spool_writer.check_memory();
         return reject(Verb::rcpt, reply_for(common::Unavailable::memory), rcpt.path.text());
     }
+    if (tests_ && rejected_by_tests(rcpt)) return;
     rcpt_ = std::move(rcpt);
     auto decision = smtpd::evaluate_recipient(rules_, client_, rcpt_.path);
     if (!access_ || rcpt_.path.bare_postmaster()) return evaluate_recipient(std::move(decision));
@@ -553,6 +609,17 @@ void SessionHandler::on(smtp::event::Unknown& unknown) {
 
 void SessionHandler::on(smtp::event::Refused& refused) { log_.refused_by_session(refused, message_.get()); }
 
-void SessionHandler::on(smtp::event::Disconnect& disconnect) { log_.disconnected(disconnect.cause); }
+void SessionHandler::on(smtp::event::Violation& violation) {
+    if (!tests_) return;
+    const auto rejection = tests_->violated(violation);
+    if (!rejection) return;
+    log_.rejected_quietly(Verb::unknown, rejection->reply, rejection->rule);
+    session_.shut_down(rejection->reply, common::Loop::now().monotonic, smtp::ServerSession::When::now);
+}
+
+void SessionHandler::on(smtp::event::Disconnect& disconnect) {
+    if (tests_) tests_->session_over(disconnect.cause == smtp::event::Disconnect::Cause::lost);
+    log_.disconnected(disconnect.cause);
+}
 
 } // namespace smtpd

@@ -12,6 +12,7 @@
 #include "daemons/smtpd/policy/rules.h"
 #include "daemons/smtpd/session/access_control.h"
 #include "daemons/smtpd/session/certificate_check.h"
+#include "daemons/smtpd/session/client_tests.h"
 #include "daemons/smtpd/session/name_lookup.h"
 #include "daemons/smtpd/session/session_log.h"
 #include "daemons/smtpd/session/worker_context.h"
@@ -48,10 +49,13 @@ public:
     void tls_failed(std::string_view why);
     void tls_unavailable();
 
-    // The client's name is being looked up: it has not been greeted yet.
-    bool naming() const { return name_lookup_ && name_lookup_->pending(); }
-    // Ends the lookup and greets the client; does nothing unless naming().
-    void greet_unnamed();
+    // The client is being tested or its name is being looked up: it has not been greeted yet.
+    bool preparing() const { return (name_lookup_ && name_lookup_->pending()) || (tests_ && tests_->waiting()); }
+    // The client has sent something, or is gone; the connection's turn ends after it.
+    void input_received();
+    void client_gone();
+    // Ends the tests and the lookup and greets the client; does nothing unless preparing().
+    void greet_unprepared();
     // The client is evicted before it was greeted: drops lookup and policy questions.
     void drop_greeting();
 
@@ -79,6 +83,7 @@ private:
     void on(smtp::event::Xforward&);
     void on(smtp::event::Unknown&);
     void on(smtp::event::Refused&);
+    void on(smtp::event::Violation&);
     void on(smtp::event::Reset&);
     void on(smtp::event::Quit&) {}
     void on(smtp::event::Disconnect&);
@@ -88,12 +93,15 @@ private:
     void reject(smtp::Verb command, const smtp::Reply& reply, std::string_view to = {}, const Rejector& rejector = {});
     void answer_or_reject(smtp::Verb command, const smtp::Reply& reply);
 
+    void greet_if_prepared();
     void greet();
     void judge_certificate(std::function<void()> then);
     bool certificate_suffices();
     void greeted();
     // Logs why the client's certificate does not permit what has been rejected.
     void explain_refusal(const RelayDecision& decision);
+    // True: the recipient is rejected, because the client has failed a test.
+    bool rejected_by_tests(const smtp::event::Rcpt& rcpt);
     void set_greeting(std::string_view helo, std::string_view protocol);
     void send_banner();
     void authenticated(const AuthExchange::Answer& answer);
@@ -146,6 +154,7 @@ private:
     std::uint64_t recipient_check_ = 0;                   // the question to the categorizer; 0: none
     std::uint64_t flush_request_ = 0;                     // the request to the queue-manager; 0: none
     std::unique_ptr<NameLookup> name_lookup_;
+    std::unique_ptr<ClientTests> tests_; // null: the client is not tested
 };
 
 } // namespace smtpd

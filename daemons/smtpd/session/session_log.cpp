@@ -82,6 +82,11 @@ void SessionLog::rejected(Verb command, const Reply& reply, const MessageIntake*
               envelope_text(message, to));
 }
 
+void SessionLog::rejected_quietly(Verb command, const Reply& reply, std::string_view rule) {
+    count_reject(metrics_, command, reply);
+    record(command, reply, nullptr, {}, {.rule = rule});
+}
+
 // RFC 5321, 4.2.2 and 4.2.3: not this message was refused, the command was none or came out of turn.
 static bool breaks_protocol(const Reply& reply) {
     constexpr smtp::EnhancedStatus invalid_command{5, 5, 1};

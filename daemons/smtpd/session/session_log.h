@@ -42,6 +42,8 @@ public:
     // Its event alone: the log has another line of it.
     void record(smtp::Verb command, const smtp::Reply& reply, const MessageIntake* message, std::string_view to,
                 const Rejector& rejector);
+    // By a test of the client, which has written its own line.
+    void rejected_quietly(smtp::Verb command, const smtp::Reply& reply, std::string_view rule);
     // The same, except that a protocol error gets a line of its own, because analyzers count "reject:" as
     // messages. Equal protocol errors in a row are logged once.
     void rejected_unless_protocol_error(smtp::Verb command, const smtp::Reply& reply, const MessageIntake* message,

@@ -10,11 +10,13 @@
 #include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/submission/submission_queue.h"
 #include "daemons/smtpd/access/client_limits.h"
+#include "daemons/smtpd/access/client_memory.h"
 #include "daemons/smtpd/access/door_events.h"
 #include "daemons/smtpd/auth/authentication.h"
 #include "daemons/smtpd/auth/lockouts.h"
 #include "daemons/smtpd/intake/date_text.h"
 #include "daemons/smtpd/policy/rules.h"
+#include "daemons/smtpd/session/dns_list_lookup.h"
 #include "libsmtp/text/time_types.h"
 #include <memory>
 #include <string>
@@ -43,6 +45,9 @@ struct WorkerContext {
     std::shared_ptr<ConcurrencyLimiter> auth_limiter = std::make_shared<ConcurrencyLimiter>();
     common::RateLimiter rates = {};
     std::shared_ptr<PolicySources> policy_sources = {}; // of the current configuration
+    std::unique_ptr<ClientMemory> client_memory = {};   // null: no listener makes tests of clients
+    std::size_t clients_waiting = 0;                    // for their greeting, because of tests
+    DnsListFailures list_failures = DnsListFailures(log);
     std::unique_ptr<DoorEvents> door = std::make_unique<DoorEvents>(loop, submission_queue);
     // The connection is over; it is destroyed at the end of the turn.
     std::function<void(Connection&)> gone = {};

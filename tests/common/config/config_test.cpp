@@ -307,6 +307,47 @@ dsn_full_content_limit = 1000
     CHECK(c.bounce.full_content_limit == 1000);
 }
 
+TEST_CASE("tests of clients") {
+    CHECK(!good("").client_tests.enabled);
+    using decide::screening::Action;
+    using decide::screening::Test;
+    const auto c = good("[smtpd]\ngreeting_delay = \"6s\"\n[client_tests]\nenabled = true\nlisteners = [\"mx\"]\n"
+                        "tables = [\"cidr:/etc/p/clients\"]\nallowed_networks = [\"192.0.2.0/24\"]\n"
+                        "denied_networks = [\"198.51.100.1\"]\ndenied_action = \"enforce\"\nearly_talk_action = "
+                        "\"ignore\"\nearly_talk_lifetime = \"2d\"\ndns_list_action = \"drop\"\n"
+                        "dns_list_minimum_lifetime = \"2m\"\ndns_list_maximum_lifetime = \"3h\"\n"
+                        "pipelining_action = \"enforce\"\nnon_smtp_action = \"drop\"\nbare_newline_action = "
+                        "\"ignore\"\nsession_lifetime = \"10d\"\nmaximum_waiting = 5\nretention = \"1d\"\n"
+                        "dns_list_allow_threshold = 2\n[listen.mx]\naddresses = \"*:25\"\n");
+    const auto& tests = c.client_tests;
+    CHECK(tests.denied_action == Action::enforce);
+    CHECK(tests.tables == std::vector<std::string>{"cidr:/etc/p/clients"});
+    const auto settings = config::screening_settings(tests, c.smtpd.greeting_delay, 7, true);
+    CHECK(settings.actions == decide::screening::PerTest<Action>{Action::ignore, Action::drop, Action::enforce,
+                                                                 Action::drop, Action::ignore});
+    CHECK(settings.lifetimes[index_of(Test::early_talk)] == 48h);
+    CHECK(settings.lifetimes[index_of(Test::dns_lists)] == 3h);
+    CHECK(settings.lifetimes[index_of(Test::bare_newline)] == 240h);
+    CHECK(settings.shortest_of_dns_lists == 2min);
+    CHECK(settings.threshold == 7);
+    CHECK(settings.allow_threshold == 2);
+    CHECK(settings.most_waiting == 5);
+    // Without a delay or lists there are no such tests.
+    const auto none = config::screening_settings(tests, {}, 7, false);
+    CHECK(none.action(Test::early_talk) == Action::off);
+    CHECK(none.action(Test::dns_lists) == Action::off);
+
+    CHECK(bad("[client_tests]\nenabled = true\n") ==
+          "f.toml:2:1: client_tests.enabled: there is nothing to test: set smtpd.greeting_delay, or add a [dns_list]");
+    const std::string on = "[smtpd]\ngreeting_delay = \"6s\"\n[client_tests]\nenabled = true\n";
+    CHECK(bad(on + "listeners = [\"mx\"]\n") ==
+          "f.toml:5:1: client_tests.listeners: there is no [listen.mx] with service = \"relay\"");
+    CHECK(bad(on + "dns_list_minimum_lifetime = \"2h\"\n") ==
+          "f.toml:5:1: client_tests: dns_list_minimum_lifetime must not exceed dns_list_maximum_lifetime");
+    CHECK(bad(on + "early_talk_action = \"off\"\n").find("expected one of \"ignore\", \"enforce\", \"drop\"") !=
+          std::string::npos);
+}
+
 TEST_CASE("what a route says of queueing, and retry policies by name") {
     const auto c = good(R"(
 [queue]

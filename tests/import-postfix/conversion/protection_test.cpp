@@ -225,10 +225,10 @@ TEST_CASE("what services of master.cf guard themselves") {
          "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd -o "
          "smtpd_client_restrictions=check_ccert_access,hash:/x\n",
          "smtpd_client_restrictions: check_ccert_access hash:/x"},
-        {"postscreen_access_list = cidr:/x\npostscreen_denylist_action = drop\n",
-         "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n", "postscreen_access_list = cidr:/x"},
-        {"postscreen_access_list = cidr:/x\npostscreen_blacklist_action = enforce\n",
-         "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n", "postscreen_access_list = cidr:/x"},
+        {"postscreen_access_list = unix:passwd.byname\npostscreen_denylist_action = drop\n",
+         "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n", "postscreen_access_list: unix:passwd.byname"},
+        {"postscreen_access_list = unix:passwd.byname\npostscreen_blacklist_action = enforce\n",
+         "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n", "postscreen_access_list: unix:passwd.byname"},
         {"postscreen_dnsbl_sites = bl\"x.example\npostscreen_dnsbl_action = enforce\n",
          "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n", "postscreen_dnsbl_sites"},
         // Of clients and of cleanup.

@@ -117,6 +117,9 @@ public:
     void operator()(event::Refused& refused) {
         log += "refused " + std::string(name_of(refused.command)) + ": " + refused.reply.line() + "\n";
     }
+    void operator()(event::Violation& violation) {
+        log += "violation " + std::to_string(static_cast<int>(violation.kind)) + ": " + violation.text + "\n";
+    }
     void operator()(event::Reset&) { log += "reset\n"; }
     void operator()(event::Quit&) { log += "quit\n"; }
     void operator()(event::Disconnect& disconnect) {

@@ -202,6 +202,66 @@ TEST_CASE("recipients refused for the time being are errors too, a tenth of one 
     }
 }
 
+TEST_CASE("what a watched client does is reported once, before it has an effect") {
+    auto settings = test_settings();
+    ServerPeer peer(settings);
+    peer.session.watch({.pipelining = true, .non_smtp = true, .bare_newlines = true});
+    peer.sent.clear();
+    peer.feed("EHLO c\r\n");
+    CHECK(peer.sent.find("PIPELINING") == std::string::npos); // not offered
+    peer.log.clear();
+    peer.feed("MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nDATA\r\n");
+    CHECK(peer.log == "violation 0: RCPT TO:<b@x>\r\nDATA\r\n\nmail <a@x>\nrcpt <b@x>\n");
+    peer.feed(".\r\n");
+    peer.log.clear();
+    peer.feed("Subject: x\r\nSubject: x\r\n");
+    CHECK(peer.log == "violation 1: Subject: x\n");
+    peer.log.clear();
+    peer.feed("NOOP\n");
+    CHECK(peer.log == "violation 2: NOOP\nrefused UNKNOWN: 500 5.5.2 Error: lines must end in CR LF; bare CR or LF is "
+                      "not allowed\n");
+    peer.sent.clear();
+    peer.feed("EHLO c\r\n");
+    CHECK(peer.sent.find("PIPELINING") != std::string::npos);
+}
+
+TEST_CASE("commands that are no header fields are not reported as such") {
+    auto settings = test_settings();
+    for (const auto* line :
+         {"MAIL FROM:<a@x>\r\n", "RCPT TO:<a@x>\r\n", "VRFY a:b\r\n", "XYZZY\r\n", "EHLO [IPv6:::1]\r\n"}) {
+        CAPTURE(line);
+        ServerPeer peer(settings);
+        peer.feed("EHLO c\r\n");
+        peer.session.watch({.non_smtp = true});
+        peer.feed(line);
+        CHECK(peer.log.find("violation") == std::string::npos);
+    }
+    ServerPeer peer(settings);
+    peer.session.watch({.non_smtp = true});
+    peer.feed("GET / HTTP/1.1\r\n");
+    CHECK(peer.log.starts_with("violation 1: GET / HTTP/1.1\n"));
+    CHECK(peer.cause == Cause::not_smtp);
+}
+
+TEST_CASE("a greeting in two parts, and input that comes between them") {
+    using After = smtp::ServerSession::AfterReply;
+    auto settings = test_settings();
+    const smtp::Monotonic now{1h};
+    for (const bool read_on : {false, true}) {
+        CAPTURE(read_on);
+        smtp::ServerSession session(settings, now);
+        REQUIRE(session.next());
+        session.answer({220, {}, ""}, now, After::announce);
+        CHECK(session.question_open());
+        CHECK(session.output() == "220-" + settings.hostname + " " + settings.banner + "\r\n");
+        session.feed("EHLO hasty\r\n", now);
+        CHECK(session.unparsed() == "EHLO hasty\r\n");
+        session.answer({220, {}, ""}, now, read_on ? After::read_on : After::proceed);
+        CHECK(session.output().starts_with(read_on ? "220 " : "554 5.5.0 "));
+        CHECK(session.ending() == !read_on);
+    }
+}
+
 TEST_CASE("errors cost time, then the session") {
     auto settings = test_settings();
     settings.soft_errors = 2;

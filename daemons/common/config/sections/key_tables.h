@@ -24,6 +24,7 @@ struct AccessRules;
 struct Auth;
 struct Bounce;
 struct Canonical;
+struct ClientTests;
 struct Content;
 struct AutomaticBcc;
 struct Dns;
@@ -72,6 +73,7 @@ std::vector<Key> alias_keys(AliasRules&);       // more of [local]
 Section section_for(Listener&);
 Section section_for(PolicyService&);
 Section section_for(DnsList&);
+Section section_for(ClientTests&);
 Section section_for(AccessRules&);
 Section section_for(AccessClass&);
 Section section_for(Milter&);

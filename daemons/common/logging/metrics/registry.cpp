@@ -14,6 +14,9 @@ constexpr std::string_view sources[] = {"smtp", "local", "report"};
 constexpr std::string_view endings[] = {"quit", "lost", "timeout", "errors", "other"};
 constexpr std::string_view stages[] = {"connect", "helo", "mail", "rcpt", "data", "message", "auth", "other"};
 constexpr std::string_view kinds[] = {"temporary", "permanent"};
+constexpr std::string_view client_tests[] = {"passed",       "remembered", "allowed",    "denied",
+                                             "early_talk",   "dns_list",   "pipelining", "non_smtp",
+                                             "bare_newline", "hung_up",    "busy"};
 constexpr std::string_view access_results[] = {"passed", "rejected", "deferred", "discarded", "held", "redirected"};
 constexpr std::string_view tls_versions[] = {"TLSv1.2", "TLSv1.3", "other"};
 constexpr std::string_view auth_results[] = {"succeeded", "failed", "unavailable"};
@@ -61,6 +64,9 @@ constexpr MetricDefinition all[] = {
     {MetricId::rejects, "postrider_smtpd_rejects_total", counter, number,
      "Rejections with a reject line in the log, by command and by class: temporary (4xx) or permanent (5xx).",
      {"stage", stages}, {"kind", kinds}},
+    {MetricId::client_tests, "postrider_smtpd_client_tests_total", counter, number,
+     "Results of tests of clients ([client_tests]): clients that passed, were remembered, allowed or denied by a list, "
+     "failed a test, left before the end or found too many others waiting.", {"result", client_tests}, {}},
     {MetricId::access_results, "postrider_smtpd_access_results_total", counter, number,
      "Evaluations of access rules, for a recipient or another stage of a session, by result.", {"result", access_results}, {}},
     {MetricId::tls_sessions, "postrider_smtpd_tls_sessions_total", counter, number,

@@ -15,7 +15,7 @@ namespace common {
 enum class MetricId : std::uint8_t {
     // mail comes in
     messages_accepted, recipients_accepted, bytes_accepted, commit_seconds, sync_seconds,
-    sessions, sessions_open, session_ends, rejects, access_results, tls_sessions, tls_failures, authentications,
+    sessions, sessions_open, session_ends, rejects, client_tests, access_results, tls_sessions, tls_failures, authentications,
     lockouts, content_memory, listeners, http_lockouts,
     // mail goes out
     deliveries, delay_seconds, delay_stage_seconds, connections, client_tls_sessions, source_refusals,
@@ -38,6 +38,19 @@ enum class MailSource : std::uint8_t { smtp, local, report };
 enum class SessionEnd : std::uint8_t { quit, lost, timeout, errors, other };
 enum class RejectStage : std::uint8_t { connect, helo, mail, rcpt, data, message, auth, other };
 enum class RejectClass : std::uint8_t { temporary, permanent };
+enum class ClientTestResult : std::uint8_t {
+    passed,
+    remembered,
+    allowed,
+    denied,
+    early_talk,
+    dns_list,
+    pipelining,
+    non_smtp,
+    bare_newline,
+    hung_up,
+    busy
+};
 enum class AccessResult : std::uint8_t { passed, rejected, deferred, discarded, held, redirected };
 enum class TlsUsed : std::uint8_t { tls_1_2, tls_1_3, other };
 enum class AuthResult : std::uint8_t { succeeded, failed, unavailable };
