@@ -544,7 +544,7 @@ TEST_CASE("postscreen's tests, lists and lifetimes are those of [client_tests]")
         CAPTURE(path);
         CHECK(key(from, path) == value);
     }
-    CHECK(undecided(from.draft.text()).empty());
+    CHECK(undecided(from).empty());
     const auto two = imported("postscreen_greet_action = drop\n", {}, master + "2525 inet n - n - - smtpd\n");
     CHECK(key(two, "client_tests.listeners") == "[\"smtp\"]");
     // A list that only exempts clients from tests that reject none.
