@@ -32,7 +32,8 @@ std::map<std::string, std::set<std::string>> keys_there_are() {
 bool is_old_name(std::string_view name) {
     for (const auto part : {postfix::defaults_a_to_l(), postfix::defaults_m_to_smtp(), postfix::defaults_smtpd_to_z()})
         for (const auto& each : part)
-            if (each.value == fmt::format("${}", name) || each.value.starts_with(fmt::format("${{{}:", name)))
+            if (each.value == fmt::format("${}", name) || each.value.starts_with(fmt::format("${{{}:", name)) ||
+                each.value.starts_with(fmt::format("${{{}?", name)))
                 return true;
     return false;
 }
