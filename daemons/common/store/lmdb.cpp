@@ -23,6 +23,7 @@ namespace {
 
 constexpr unsigned most_readers = 1024;     // threads of all processes that read at one instant
 constexpr std::size_t cleared_at_once = 16; // expired entries, and one more for each change
+constexpr std::size_t cleared_if_full = 1000;
 
 MDB_val bytes_of(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
 std::string_view text_of(const MDB_val& bytes) { return {static_cast<const char*>(bytes.mv_data), bytes.mv_size}; }
@@ -150,6 +151,7 @@ struct Lmdb::Inner {
     int remove(MDB_txn* txn, std::string_view key, const Entry& entry) const;
     int clear_expired(MDB_txn* txn, smtp::WallTime now, std::size_t most) const;
     int look_at_room(bool& full) const;
+    int make_room(smtp::WallTime now, bool& full) const;
 };
 
 // --- opening
@@ -333,7 +335,11 @@ int Lmdb::Inner::change(MDB_txn* txn, const Change& change, smtp::WallTime now, 
     }
     outcome.made = true;
     if (change.entry && there == change.entry) return 0;
-    if (change.entry && !there && full) return MDB_MAP_FULL;
+    if (change.entry && !there && full) {
+        if (options.when_full == LmdbOptions::WhenFull::fail) return MDB_MAP_FULL;
+        outcome.made = false;
+        return 0;
+    }
     if (there)
         if (const int code = remove(txn, change.key, *there); code != 0) return code;
     if (!change.entry) return 0;
@@ -389,6 +395,18 @@ int Lmdb::Inner::look_at_room(bool& full) const {
     return code;
 }
 
+// In a transaction of its own: what has expired stays cleared if the changes do not fit.
+int Lmdb::Inner::make_room(smtp::WallTime now, bool& full) const {
+    int code = look_at_room(full);
+    if (code != 0 || !full) return code;
+    Transaction txn;
+    code = txn.begin(waiting, env, 0);
+    if (code == 0) code = clear_expired(txn, now, cleared_if_full);
+    if (code == 0) code = txn.commit();
+    full = false;
+    return code != 0 ? code : look_at_room(full);
+}
+
 Lmdb::Lmdb(std::unique_ptr<Inner> inner) : inner_(std::move(inner)) {}
 Lmdb::~Lmdb() = default;
 
@@ -425,7 +443,7 @@ Result<std::vector<Outcome>> Lmdb::apply(std::span<const Change> changes, smtp::
     TRY(inner_->use("write", [&] {
         outcomes.assign(changes.size(), {});
         bool full = false;
-        int code = inner_->look_at_room(full);
+        int code = inner_->make_room(now, full);
         Transaction txn;
         if (code == 0) code = txn.begin(inner_->waiting, inner_->env, 0);
         if (code == 0) code = inner_->clear_expired(txn, now, cleared_at_once + changes.size());

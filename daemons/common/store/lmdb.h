@@ -13,9 +13,10 @@
 namespace store {
 
 struct LmdbOptions {
-    // The file never grows beyond this; a change that does not fit fails with ENOSPC. Address space only until it is
-    // used.
+    // The file never grows beyond this. Address space only until it is used.
     std::uint64_t max_size = 1ULL << 30;
+    // Then what becomes of a call with a new key: it fails with ENOSPC, or all other changes of it are made.
+    enum class WhenFull : std::uint8_t { fail, skip_new_keys } when_full = WhenFull::fail;
     // Creates the database if there is none, examines every entry of an existing one, and moves one that cannot be read
     // aside as "data.mdb.damaged". At most one of the processes that share a store is its keeper.
     bool keeper = false;

@@ -295,10 +295,33 @@ TEST_CASE("a full store refuses what is new, keeps what it has, and takes more w
     for (int n = 0; n < 150; ++n)
         REQUIRE(store->apply(Change::erase(fmt::format("k{}.{}", n / 10 * 10, n % 10)), epoch, Durable::soon));
     CHECK(store->apply(Change::put("again", {std::string(1000, 'v'), {}}), epoch));
-    // What has expired makes room by itself.
-    for (int n = 0; n < 20; ++n) REQUIRE(store->apply(Change::erase("nobody"), epoch + 2h, Durable::soon));
-    CHECK(store->walk("k", "", 1000, epoch)->size() < 300);
-    CHECK(store->apply(Change::put("later", {std::string(1000, 'v'), {}}), epoch + 2h));
+    // What has expired makes room by itself, though nothing comes but what is new.
+    spool::Result<bool> more = true;
+    for (; taken < 20'000 && more; ++taken)
+        more = store->apply(Change::put(fmt::format("more{}", taken), {std::string(1000, 'v'), epoch + 1h}), epoch,
+                            Durable::soon);
+    REQUIRE_FALSE(more);
+    CHECK(store->apply(many("later", 20, {std::string(1000, 'v'), {}}), epoch + 2h, Durable::soon));
+    CHECK(store->walk("", "", 1000, epoch)->size() < 100);
+}
+
+TEST_CASE("a full store that skips new keys makes all other changes") {
+    TemporaryDirectory directory;
+    auto store =
+        opened(directory, {.max_size = 512 * 1024, .when_full = LmdbOptions::WhenFull::skip_new_keys, .keeper = true});
+    const std::string value(1000, 'v');
+    bool made = true;
+    for (int n = 0; n < 10'000 && made; ++n)
+        made = *store->apply(Change::put(fmt::format("k{}", n), {value, epoch + 1h}), epoch, Durable::soon);
+    REQUIRE_FALSE(made);
+    const auto mixed = store->apply(std::vector{Change::put("new", {value, {}}), Change::put("k0", {"renewed", {}})},
+                                    epoch, Durable::soon);
+    REQUIRE(mixed);
+    CHECK_FALSE((*mixed)[0].made);
+    CHECK((*mixed)[1].made);
+    CHECK(value_of(*store, "new") == "(none)");
+    CHECK(value_of(*store, "k0", epoch + 9h) == "renewed");
+    CHECK(*store->apply(Change::put("new", {value, {}}), epoch + 2h, Durable::soon));
 }
 
 TEST_CASE("a disk that is full fails the change, and the store goes on once it is not") {
