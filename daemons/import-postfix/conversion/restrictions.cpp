@@ -462,9 +462,9 @@ public:
         const auto is_another = [this](const auto& other) { return !other.submission && other.name != listener_.name; };
         if (std::ranges::any_of(import_.listeners, is_another))
             set("listeners", toml(std::vector{listener_.name}), "postscreen_greet_action");
-        if (import_.given("postscreen_cache_retention_time"))
+        if (given("postscreen_cache_retention_time"))
             set_duration("retention", "postscreen_cache_retention_time", 'd');
-        if (import_.given("postscreen_pre_queue_limit"))
+        if (given("postscreen_pre_queue_limit"))
             if (const auto limit = postfix::number_of(value("postscreen_pre_queue_limit")); limit && *limit > 0)
                 set("maximum_waiting", toml(*limit), "postscreen_pre_queue_limit");
     }
@@ -474,6 +474,7 @@ private:
         import_.mark_converted(name);
         return import_.value(listener_.values, name);
     }
+    bool given(std::string_view name) const { return listener_.values.given(name) != nullptr; } // also by its -o
     // Of a test: "enforce" or "drop"; "" it rejects no client.
     std::string action(std::string_view name) {
         auto text = value(name);
@@ -493,7 +494,7 @@ private:
         if (acts.empty() || !wait || *wait == 0) return false;
         import_.set("smtpd.greeting_delay", toml(fmt::format("{}s", *wait)), "postscreen_greet_wait");
         set("early_talk_action", toml(acts), "postscreen_greet_action");
-        if (import_.given("postscreen_greet_ttl")) set_duration("early_talk_lifetime", "postscreen_greet_ttl", 's');
+        if (given("postscreen_greet_ttl")) set_duration("early_talk_lifetime", "postscreen_greet_ttl", 's');
         return true;
     }
 
@@ -511,17 +512,17 @@ private:
         if (threshold) import_.set("smtpd.dns_list_threshold", toml(*threshold), "postscreen_dnsbl_threshold");
         set("dns_list_action", toml(acts), "postscreen_dnsbl_action");
         for (const auto& word : sites) convert_list(word);
-        if (import_.given("postscreen_dnsbl_ttl"))
+        if (given("postscreen_dnsbl_ttl"))
             set_duration("dns_list_maximum_lifetime", "postscreen_dnsbl_ttl", 'h');
-        if (import_.given("postscreen_dnsbl_max_ttl"))
+        if (given("postscreen_dnsbl_max_ttl"))
             set_duration("dns_list_maximum_lifetime", "postscreen_dnsbl_max_ttl", 'h');
-        if (import_.given("postscreen_dnsbl_min_ttl"))
+        if (given("postscreen_dnsbl_min_ttl"))
             set_duration("dns_list_minimum_lifetime", "postscreen_dnsbl_min_ttl", 's');
-        if (import_.given("postscreen_dnsbl_timeout"))
+        if (given("postscreen_dnsbl_timeout"))
             set_duration("dns_list_timeout", "postscreen_dnsbl_timeout", 's');
         for (const std::string_view name :
              {"postscreen_dnsbl_whitelist_threshold", "postscreen_dnsbl_allowlist_threshold"}) {
-            if (!import_.given(name)) continue;
+            if (!given(name)) continue;
             auto text = value(name);
             if (!text.starts_with('-')) continue; // 0: off
             if (const auto sum = postfix::number_of(text.substr(1)); sum && *sum > 0)
@@ -560,7 +561,7 @@ private:
             any = true;
             set(key, toml(acts), name + "action");
             const auto lifetime = postfix::seconds_of(value(name + "ttl"), 's');
-            if (!import_.given(name + "ttl") || !lifetime || *lifetime == 0) continue;
+            if (!given(name + "ttl") || !lifetime || *lifetime == 0) continue;
             if (!shortest || *lifetime < *shortest) from = name + "ttl", shortest = lifetime;
         }
         if (shortest) set("session_lifetime", toml(fmt::format("{}s", *shortest)), from);
@@ -569,9 +570,10 @@ private:
 
     bool convert_access_list() {
         constexpr std::string_view name = "postscreen_access_list";
+        // Its default is the older name; either may be given for the service only.
         std::string denied, from;
         for (const std::string_view each : {"postscreen_blacklist_action", "postscreen_denylist_action"})
-            if (import_.given(each)) {
+            if (given(each)) {
                 denied = action(each);
                 from = each;
             }
