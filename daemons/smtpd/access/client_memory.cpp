@@ -1,7 +1,11 @@
 #include "daemons/smtpd/access/client_memory.h"
 #include "daemons/common/store/lmdb.h"
+#include <algorithm>
 #include <cerrno>
+#include <fmt/format.h>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace smtpd {
 
@@ -10,10 +14,68 @@ using namespace std::chrono_literals;
 static constexpr std::size_t most_gathered = 10'000; // addresses; further ones are tested again
 static constexpr auto write_interval = 1s, open_interval = 1s, retry_interval = 10s;
 
+static constexpr std::size_t written_at_once = 500; // addresses: a store that is almost full has room for them
+static constexpr std::size_t swept_at_once = 2000;
+
 struct ClientMemory::Result {
     spool::Result<> result;
     std::shared_ptr<store::Lmdb> store; // opened by this job
     std::string aside;                  // why the one before was replaced
+    bool took_new = false, skipped_new = false;
+    std::string swept_upto;
+};
+
+// What one job does, off the loop.
+struct ClientMemory::Job {
+    Place place;
+    std::shared_ptr<store::Lmdb> store;
+    std::vector<store::Change> changes;
+    smtp::WallTime now;
+    std::string swept_upto;
+
+    spool::Result<> open(Result& out) {
+        if (store) return {};
+        using Options = store::LmdbOptions;
+        store = TRY(store::Lmdb::open(place.directory, {.max_size = place.max_size,
+                                                        .when_full = Options::WhenFull::skip_new_keys,
+                                                        .keeper = place.keeper,
+                                                        .examined = Options::Examined::report_busy}));
+        out.store = store;
+        out.aside = store->quarantine_reason();
+        return {};
+    }
+
+    spool::Result<> write(Result& out) {
+        for (std::span<const store::Change> rest = changes; !rest.empty();) {
+            const auto some = rest.first(std::min(rest.size(), written_at_once));
+            rest = rest.subspan(some.size());
+            for (const auto& outcome : TRY(store->apply(some, now, store::Durable::soon))) {
+                out.took_new = out.took_new || (outcome.made && !outcome.before);
+                out.skipped_new = out.skipped_new || !outcome.made;
+            }
+        }
+        return {};
+    }
+
+    // Entries that are kept only for the log go first.
+    spool::Result<> sweep(Result& out) {
+        const auto entries = TRY(store->walk("", swept_upto, swept_at_once, now));
+        std::vector<store::Change> over;
+        for (const auto& [address, entry] : entries) {
+            const auto passes = decide::screening::decode(entry.value);
+            if (!passes || passes->last() <= now) over.push_back(store::Change::erase_if(address, entry.value));
+        }
+        if (!over.empty()) TRY(store->apply(over, now, store::Durable::soon));
+        out.swept_upto = entries.size() < swept_at_once ? "" : entries.back().key;
+        return {};
+    }
+
+    spool::Result<> run(Result& out) {
+        TRY(open(out));
+        TRY(write(out));
+        if (out.skipped_new && place.keeper) return sweep(out);
+        return {};
+    }
 };
 
 ClientMemory::ClientMemory(common::Loop& loop, common::Log& log, spool::CommitPool& pool, Place place,
@@ -63,7 +125,7 @@ void ClientMemory::write_rest() {
     if (!gathered_.empty() && !busy_) send();
 }
 
-// Opens the store if need be, and writes what is gathered, in one transaction. One job is under way at a time.
+// Opens the store if need be, and writes what is gathered. One job is under way at a time.
 void ClientMemory::send() {
     busy_ = true;
     tried_ = common::Loop::now().monotonic;
@@ -72,22 +134,12 @@ void ClientMemory::send() {
     changes.reserve(being_written_.size());
     for (const auto& [address, entry] : being_written_)
         changes.push_back(store::Change::put(address, {decide::screening::encode(entry.passes), entry.expires}));
-    pool_.post([this, alive = std::weak_ptr(alive_), &pool = pool_, place = place_, opened = store_,
-                changes = std::move(changes), now = common::Loop::now().wall]() mutable {
+    pool_.post([this, alive = std::weak_ptr(alive_), &pool = pool_,
+                job = Job{place_, store_, std::move(changes), common::Loop::now().wall, swept_upto_}]() mutable {
         Result out;
-        out.result = [&]() -> spool::Result<> {
-            if (!opened) {
-                opened =
-                    TRY(store::Lmdb::open(place.directory, {.max_size = place.max_size,
-                                                            .keeper = place.keeper,
-                                                            .examined = store::LmdbOptions::Examined::report_busy}));
-                out.store = opened;
-                out.aside = opened->quarantine_reason();
-            }
-            if (!changes.empty()) TRY(opened->apply(changes, now, store::Durable::soon));
-            return {};
-        }();
-        opened.reset();
+        out.swept_upto = job.swept_upto;
+        out.result = job.run(out);
+        job.store.reset();
         pool.complete([this, alive, out = std::move(out)]() mutable {
             if (!alive.expired()) done(std::move(out));
         });
@@ -102,8 +154,14 @@ void ClientMemory::done(Result job) {
         log_.error("the memory of clients was moved aside as {}/data.mdb.damaged and a new one is created; clients "
                    "are tested again: {}",
                    place_.directory, job.aside);
+    swept_upto_ = std::move(job.swept_upto);
+    if (job.skipped_new)
+        full_ = true;
+    else if (job.took_new)
+        full_ = false;
     if (job.result) {
-        report("");
+        report(full_ ? fmt::format("{} has reached its maximum size (client_tests.maximum_memory)", place_.directory)
+                     : "");
     } else {
         // Until its keeper has made or examined it there is nothing to report.
         const auto& error = job.result.error();

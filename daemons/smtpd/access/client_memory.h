@@ -1,6 +1,7 @@
 // What the tests of clients remember, by address: shared by all smtpd processes and kept over a restart, in a store
-// of its own. Reading never waits; what is written is gathered and written off the loop. Not durable on purpose:
-// whatever is lost, the tests are made again. Without a usable store nothing is known, and mail flows. Knows no tests.
+// of its own. What is written is gathered and written off the loop. Not durable on purpose: whatever is lost, the tests
+// are made again. A full store takes no new addresses until others have gone; it still renews those it has, and its
+// keeper removes those whose passes are over. Without a usable store nothing is known, and mail flows. Knows no tests.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
@@ -51,6 +52,7 @@ private:
         smtp::WallTime expires;
     };
     using Entries = std::map<std::string, Entry, std::less<>>;
+    struct Job;
     struct Result;
 
     void open_again();
@@ -67,7 +69,9 @@ private:
     common::Timer next_write_;
     smtp::Monotonic tried_{}; // when it was last opened or written
     bool begun_ = false, busy_ = false;
-    std::string problem_; // logged and reported; "" none
+    bool full_ = false;      // since new addresses did not fit
+    std::string swept_upto_; // by the keeper of a full store: the last address; "" it begins anew
+    std::string problem_;    // logged and reported; "" none
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -24,8 +24,8 @@ struct Process {
         return out;
     }
     bool knows(const std::string& address) { return memory.find(address, common::Loop::now().wall).has_value(); }
-    void remember(const std::string& address) {
-        memory.remember(address, passes(), common::Loop::now().wall + 24h);
+    void remember(const std::string& address, smtp::Duration kept = 24h) {
+        memory.remember(address, passes(), common::Loop::now().wall + kept);
         memory.write_rest();
         drain();
     }
@@ -51,7 +51,11 @@ struct Directory {
 
 TEST_CASE("what one process remembers another one knows") {
     const Directory directory;
-    Process keeper(directory.path, true);
+    Process keeper(directory.path, true), other(directory.path, false);
+    other.memory.begin();
+    other.drain();
+    CHECK(!other.knows("192.0.2.1"));
+    CHECK(other.problem.empty());      // it waits for the keeper
     CHECK(!keeper.knows("192.0.2.1")); // not open yet
     keeper.memory.begin();
     keeper.drain();
@@ -60,25 +64,51 @@ TEST_CASE("what one process remembers another one knows") {
     CHECK(!keeper.knows("192.0.2.2"));
     CHECK(!keeper.memory.find("192.0.2.1", common::Loop::now().wall + 24h)); // expired
     CHECK(keeper.problem.empty());
+    other.remember("192.0.2.3"); // opens it
+    CHECK(other.knows("192.0.2.1"));
+    other.remember("192.0.2.3");
+    CHECK(keeper.knows("192.0.2.3"));
+    CHECK(other.problem.empty());
 }
 
-TEST_CASE("a full memory takes no further addresses, and says so") {
-    const Directory directory;
-    Process process(directory.path, true);
+static void fill(Process& process, const Passes& passes, smtp::WallTime expires) {
     process.memory.begin();
     process.drain();
-    int n = 0;
-    for (; process.problem.empty() && n < 200; ++n) {
+    for (int n = 0; process.problem.empty() && n < 200; ++n) {
         for (int i = 0; i < 500; ++i)
-            process.memory.remember(fmt::format("10.{}.{}.{}", n, i / 250, i % 250), process.passes(),
-                                    common::Loop::now().wall + 24h);
+            process.memory.remember(fmt::format("10.{}.{}.{}", n, i / 250, i % 250), passes, expires);
         process.memory.write_rest();
         process.drain();
     }
-    CHECK(process.problem.find("maximum size") != std::string::npos);
+    REQUIRE(process.problem.find("maximum size") != std::string::npos);
+}
+
+TEST_CASE("a full memory takes no further addresses, says so, and renews those it has") {
+    const Directory directory;
+    Process process(directory.path, true);
+    fill(process, process.passes(), common::Loop::now().wall + 24h);
     CHECK(process.knows("10.0.0.1"));
+    process.remember("192.0.2.1");
     CHECK(!process.knows("192.0.2.1"));
+    process.memory.remember("192.0.2.1", process.passes(), common::Loop::now().wall + 24h);
+    process.remember("10.0.0.1", 48h); // in the same batch
+    CHECK(process.memory.find("10.0.0.1", common::Loop::now().wall + 47h));
+    CHECK(!process.knows("192.0.2.1"));
+    process.remember("10.0.0.1", 49h);
+    CHECK(process.problem.find("maximum size") != std::string::npos); // still
     CHECK(std::filesystem::file_size(directory.path / "data.mdb") < 2 << 20);
+}
+
+TEST_CASE("a full memory takes addresses again once what it has is over") {
+    const Directory directory;
+    Process process(directory.path, true);
+    const auto now = common::Loop::now().wall;
+    auto passes = process.passes();
+    passes.until[index_of(Test::early_talk)] = now - 1h; // kept for the log only
+    fill(process, passes, now + 24h);
+    for (int n = 0; n < 100 && !process.problem.empty(); ++n) process.remember("192.0.2.1");
+    CHECK(process.problem.empty());
+    CHECK(process.knows("192.0.2.1"));
 }
 
 TEST_CASE("a damaged memory is replaced by the keeper") {
