@@ -75,13 +75,16 @@ static bool violates(bool& watched, std::optional<event::Violation>& notice, eve
     return true;
 }
 
+// Its content follows without a reply in between (RFC 3030).
+static bool is_bdat(std::string_view line) { return same_ignoring_case(split_command(line).first, "BDAT"); }
+
 std::optional<ServerEvent> ServerSession::next_command() {
     using Kind = ServerInput::CommandLine::Kind;
     const auto line = input_.next_command(settings_->line, rights_.bare_newlines);
     switch (line.kind) {
     case Kind::none: return {};
     case Kind::complete:
-        if (watch_.pipelining && input_.size() != 0 &&
+        if (watch_.pipelining && input_.size() != 0 && !(transaction_.recipients != 0 && is_bdat(line.text)) &&
             violates(watch_.pipelining, violation_, event::Violation::Kind::pipelining, last_command(), unparsed())) {
             input_.put_back();
             return {};

@@ -13,6 +13,8 @@ using decide::screening::Test;
 
 namespace {
 
+constexpr smtp::Duration busy_log_interval = std::chrono::milliseconds(100); // a flood must not fill the log
+
 constexpr decide::screening::PerTest<std::string_view> names_of_tests = {
     "client_tests early_talk", "client_tests dns_list", "client_tests pipelining", "client_tests non_smtp",
     "client_tests bare_newline"};
@@ -82,7 +84,12 @@ void ClientTests::look_up_tables() {
         if (!tables_) break;
         const decide::access::Lookup lookup{decide::access::Lookup::Kind::table, table, client_.address_text};
         const auto answer = tables_->find(lookup.kind, lookup.source, lookup.key);
-        if (answer.status == Status::pending) return tables_->fetch({&lookup, 1}, [this] { look_up_tables(); });
+        if (answer.status == Status::pending) {
+            if (!takes_place(decide::screening::Screening(settings_, remembered(), common::Loop::now().wall))) return;
+            return tables_->fetch({&lookup, 1}, [this] {
+                if (waiting()) look_up_tables();
+            });
+        }
         if (answer.status != Status::found) continue;
         const auto word = smtp::lowered(answer.values.front());
         if (word == "permit") return begin_tests(Listed::allowed);
@@ -113,9 +120,7 @@ void ClientTests::begin_tests(Listed listed) {
         if (denied_action == Action::enforce) denied_ = rejection;
         if (denied_action != Action::ignore) return conclude();
     }
-    const auto now = common::Loop::now().wall;
-    const bool known = worker_.client_memory && client_.has_address();
-    tests_.emplace(settings_, known ? worker_.client_memory->find(client_.address_text, now) : std::nullopt, now);
+    tests_.emplace(settings_, remembered(), common::Loop::now().wall);
     if (tests_->any_due_before_greeting()) return wait_for_greeting();
     if (!tests_->any_made() && tests_->known_before()) {
         lines().info("PASS OLD {}", peer());
@@ -124,22 +129,38 @@ void ClientTests::begin_tests(Listed listed) {
     conclude();
 }
 
-void ClientTests::wait_for_greeting() {
-    if (worker_.clients_waiting >= settings_.most_waiting) {
-        lines().info("NOQUEUE: reject: CONNECT from {}: all screening ports busy", peer());
-        count(ClientTestResult::busy);
-        rejection_ = {rules_.busy_reply, "client_tests maximum_waiting"};
-        return conclude();
+std::optional<decide::screening::Passes> ClientTests::remembered() const {
+    if (!worker_.client_memory || !client_.has_address()) return {};
+    return worker_.client_memory->find(client_.address_text, common::Loop::now().wall);
+}
+
+// Among those that wait; clients that have waited before need none. False: all places are taken, it is rejected.
+bool ClientTests::takes_place(const decide::screening::Screening& tests) {
+    if (counted_ || (tests.known_before() && !tests.due(Test::early_talk))) return true;
+    if (worker_.clients_waiting < settings_.most_waiting) {
+        ++worker_.clients_waiting;
+        return counted_ = true;
     }
-    ++worker_.clients_waiting;
-    counted_ = true;
+    count(ClientTestResult::busy);
+    if (const auto now = common::Loop::now().monotonic; now - worker_.busy_logged >= busy_log_interval) {
+        worker_.busy_logged = now;
+        lines().info("NOQUEUE: reject: CONNECT from {}: all screening ports busy", peer());
+    }
+    rejection_ = {rules_.busy_reply, "client_tests maximum_waiting"};
+    conclude();
+    return false;
+}
+
+void ClientTests::wait_for_greeting() {
+    if (!takes_place(*tests_)) return;
     if (tests_->due(Test::early_talk)) {
         if (early_bytes_ != 0) {
             reject_talk();
             if (rejection_) return conclude();
         } else {
+            pause_.set(common::Loop::now().monotonic + rules_.config->smtpd.greeting_delay);
             announce_();
-            pause_.set(began_ + rules_.config->smtpd.greeting_delay);
+            if (!waiting()) return; // it is gone
         }
     }
     if (tests_->due(Test::dns_lists)) return ask_lists();
@@ -149,7 +170,7 @@ void ClientTests::wait_for_greeting() {
 void ClientTests::ask_lists() {
     lists_ = std::make_unique<DnsListLookup>(worker_.resolver, rules_.dns_lists);
     if (!client_.has_address()) return take_score();
-    answers_due_.set(began_ + rules_.config->client_tests.dns_timeout);
+    answers_due_.set(common::Loop::now().monotonic + rules_.config->client_tests.dns_timeout);
     lists_->begin(client_.address, [this](const config::DnsList& list, const dns::Answer& answer) {
         worker_.list_failures.note(list.zone, answer);
         if (!lists_->pending()) take_score();
@@ -214,7 +235,7 @@ void ClientTests::go_on() {
 void ClientTests::conclude() {
     stop_waiting();
     if (tests_ && !rejection_) {
-        remember();
+        if (!tests_->any_due_in_session()) remember(); // else once it has passed those as well
         log_pass();
     }
     const auto done = std::exchange(done_, nullptr);
@@ -238,6 +259,7 @@ void ClientTests::hung_up() {
 void ClientTests::abandon() {
     stop_waiting();
     done_ = nullptr;
+    tables_.reset(); // their answers would be of no use
     tests_.reset();
 }
 
@@ -298,7 +320,8 @@ void ClientTests::session_over(bool lost) {
 
 std::unique_ptr<ClientTests> make_client_tests(WorkerContext& worker, const Rules& rules, const Client& client,
                                                std::uint64_t number) {
-    if (!rules.screening || common::contains(rules.config->relay.networks, client.address) ||
+    const bool is_user = !client.user.empty(); // named by a proxy
+    if (!rules.screening || is_user || common::contains(rules.config->relay.networks, client.address) ||
         common::contains(rules.listener.xclient_networks, client.address))
         return nullptr;
     return std::make_unique<ClientTests>(worker, rules, client, number);

@@ -66,6 +66,8 @@ private:
 
     void look_up_tables();
     void begin_tests(Listed listed);
+    std::optional<decide::screening::Passes> remembered() const;
+    bool takes_place(const decide::screening::Screening& tests);
     void wait_for_greeting();
     void ask_lists();
     void take_score();
@@ -103,7 +105,7 @@ private:
     bool talked_early_ = false;
 };
 
-// Null: the listener makes no tests, or not of such clients.
+// Null: the listener makes no tests, or not of such clients, or it is a user.
 std::unique_ptr<ClientTests> make_client_tests(WorkerContext& worker, const Rules& rules, const Client& client,
                                                std::uint64_t number);
 

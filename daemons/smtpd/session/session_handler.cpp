@@ -65,6 +65,7 @@ void SessionHandler::on(smtp::event::Connect&) {
             [this] {
                 session_.answer({220, {}, ""}, common::Loop::now().monotonic,
                                 smtp::ServerSession::AfterReply::announce);
+                driver_.resume(); // a table has answered later: nothing else sends it
             },
             [this] {
                 greet_if_prepared();
@@ -612,7 +613,7 @@ void SessionHandler::on(smtp::event::Refused& refused) { log_.refused_by_session
 void SessionHandler::on(smtp::event::Violation& violation) {
     if (!tests_) return;
     const auto rejection = tests_->violated(violation);
-    if (!rejection) return;
+    if (!rejection || session_.ending()) return; // the session may have rejected it by itself
     log_.rejected_quietly(Verb::unknown, rejection->reply, rejection->rule);
     session_.shut_down(rejection->reply, common::Loop::now().monotonic, smtp::ServerSession::When::now);
 }

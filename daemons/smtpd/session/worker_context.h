@@ -47,6 +47,7 @@ struct WorkerContext {
     std::shared_ptr<PolicySources> policy_sources = {}; // of the current configuration
     std::unique_ptr<ClientMemory> client_memory = {};   // null: no listener makes tests of clients
     std::size_t clients_waiting = 0;                    // for their greeting, because of tests
+    smtp::Monotonic busy_logged{};                      // when a line said that too many wait
     DnsListFailures list_failures = DnsListFailures(log);
     std::unique_ptr<DoorEvents> door = std::make_unique<DoorEvents>(loop, submission_queue);
     // The connection is over; it is destroyed at the end of the turn.

@@ -225,6 +225,16 @@ TEST_CASE("what a watched client does is reported once, before it has an effect"
     CHECK(peer.sent.find("PIPELINING") != std::string::npos);
 }
 
+TEST_CASE("a chunk that follows its BDAT at once is no violation") {
+    auto settings = test_settings();
+    ServerPeer peer(settings);
+    peer.session.watch({.pipelining = true});
+    for (const auto* line : {"EHLO c\r\n", "MAIL FROM:<a@x>\r\n", "RCPT TO:<b@x>\r\n"}) peer.feed(line);
+    peer.feed("BDAT 6 LAST\r\nabcd\r\n");
+    CHECK(peer.log.find("violation") == std::string::npos);
+    CHECK(peer.messages == 1);
+}
+
 TEST_CASE("commands that are no header fields are not reported as such") {
     auto settings = test_settings();
     for (const auto* line :
