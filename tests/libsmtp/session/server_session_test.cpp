@@ -227,6 +227,7 @@ TEST_CASE("what a watched client does is reported once, before it has an effect"
 
 TEST_CASE("a chunk that follows its BDAT at once is no violation") {
     auto settings = test_settings();
+    settings.capabilities.chunking = true;
     ServerPeer peer(settings);
     peer.session.watch({.pipelining = true});
     for (const auto* line : {"EHLO c\r\n", "MAIL FROM:<a@x>\r\n", "RCPT TO:<b@x>\r\n"}) peer.feed(line);
