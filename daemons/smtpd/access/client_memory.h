@@ -70,7 +70,7 @@ private:
     smtp::Monotonic tried_{}; // when it was last opened or written
     bool begun_ = false, busy_ = false;
     bool full_ = false;      // since new addresses did not fit
-    std::string swept_upto_; // by the keeper of a full store: the last address; "" it begins anew
+    std::string swept_upto_; // by the keeper of a full store: the last address; "" from the first
     std::string problem_;    // logged and reported; "" none
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
