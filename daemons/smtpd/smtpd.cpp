@@ -129,7 +129,7 @@ void Smtpd::configure_access(const config::Config& config) {
                                                              tables::maps_socket(config.spool.directory));
 }
 
-// The first worker keeps the memory.
+// The first worker keeps the memory. It stays when a reload turns the tests off: a process opens such a store once.
 void Smtpd::configure_client_tests(const config::Config& config) {
     const auto& tests = config.client_tests;
     if (tests.enabled && !worker_.client_memory) {
@@ -139,8 +139,6 @@ void Smtpd::configure_client_tests(const config::Config& config) {
                                 context_.instance() == common::first_smtpd_slot},
             problems_->new_reporter("memory of clients"));
         worker_.client_memory->begin();
-    } else if (!tests.enabled) {
-        worker_.client_memory.reset();
     }
 }
 

@@ -13,11 +13,11 @@ struct ReceivedFacts {
     std::string_view by;                                     // our host name
     std::string_view protocol;                               // "SMTP", "ESMTP", "ESMTPSA", "LMTP" …
     std::string_view tls;                                    // "TLSv1.3 with cipher X (256/256 bits)"; "" without TLS
+    std::string_view id;                                     // queue id
+    std::string_view recipient;                              // for=: only if the message has exactly one; else ""
+    std::string_view date;                                   // "Fri, 20 Nov 2026 15:38:00 +0000" (libsmtp/text/date.h)
     std::string_view client_certificate, certificate_issuer; // common names; both "": none was shown
     bool certificate_verified = false;
-    std::string_view id;        // queue id
-    std::string_view recipient; // for=: only if the message has exactly one; else ""
-    std::string_view date;      // "Fri, 20 Nov 2026 15:38:00 +0000" (libsmtp/text/date.h)
 };
 
 // The whole field with its folding and its final CRLF. Lines stay under 998 bytes whatever the facts hold.

@@ -23,7 +23,7 @@ SERVICE, GROUP = "nobody", "nogroup"  # any user without rights does for one
 OPERATORS, OWNER = "staff", "games"
 SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report", "transfer", "control"), "pickup": ("relayed-submission",),
            "categorizer": ("recipient_check",), "router": ("tls-results",), "local": ("user_files",), "metrics": ("figures", "metrics-text"), "events": ("control",)}
-PLACES = ("bad", "drop", "index", "quarantine", "quarantine/incomplete", "state/categorizer", "state/idempotency", "state/mta-sts", "suppression", "history")
+PLACES = ("bad", "drop", "index", "quarantine", "quarantine/incomplete", "state/categorizer", "state/clients", "state/idempotency", "state/mta-sts", "suppression", "history")
 WRITERS = ("smtpd", "pickup", "bounce")  # have a directory below incoming/
 
 

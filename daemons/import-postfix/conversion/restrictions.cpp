@@ -95,6 +95,7 @@ public:
     void write() {
         for (auto& [zone, list] : dns_lists_) {
             if (!some_are_left(list.listeners)) continue;
+            if (list.rejects_alone) exempted(zone);
             const auto section = "dns_list." + toml(zone);
             const auto* threshold = import_.draft.find("smtpd.dns_list_threshold");
             import_.draft.set(section + ".weight",
@@ -129,6 +130,18 @@ public:
                 import_.record_unguarded(*listener->service, "smtpd_relay_restrictions",
                                          "clients in relay.networks may relay here too: another listener permits it, "
                                          "and relay.networks applies to all");
+    }
+
+    // The list of an smtpd behind postscreen: whom postscreen lets through without tests was looked up there.
+    void exempted(const std::string& zone) {
+        const auto service = std::ranges::find(import_.services, "postscreen", &postfix::Service::command);
+        if (service == import_.services.end()) return;
+        if (!import_.draft.find("client_tests.tables") && !import_.draft.find("client_tests.dns_list_allow_threshold"))
+            return;
+        import_.record_unguarded(
+            *service, fmt::format("reject_rbl_client {}", zone),
+            "clients that client_tests.tables or dns_list_allow_threshold exempt from tests are not "
+            "looked up in this list: an access rule reject_rbl_client in [access] looks up all");
     }
 
     // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the zone is not a domain, or the answers are invalid.
@@ -462,8 +475,7 @@ public:
         const auto is_another = [this](const auto& other) { return !other.submission && other.name != listener_.name; };
         if (std::ranges::any_of(import_.listeners, is_another))
             set("listeners", toml(std::vector{listener_.name}), "postscreen_greet_action");
-        if (given("postscreen_cache_retention_time"))
-            set_duration("retention", "postscreen_cache_retention_time", 'd');
+        if (given("postscreen_cache_retention_time")) set_duration("retention", "postscreen_cache_retention_time", 'd');
         if (given("postscreen_pre_queue_limit"))
             if (const auto limit = postfix::number_of(value("postscreen_pre_queue_limit")); limit && *limit > 0)
                 set("maximum_waiting", toml(*limit), "postscreen_pre_queue_limit");
@@ -512,14 +524,12 @@ private:
         if (threshold) import_.set("smtpd.dns_list_threshold", toml(*threshold), "postscreen_dnsbl_threshold");
         set("dns_list_action", toml(acts), "postscreen_dnsbl_action");
         for (const auto& word : sites) convert_list(word);
-        if (given("postscreen_dnsbl_ttl"))
-            set_duration("dns_list_maximum_lifetime", "postscreen_dnsbl_ttl", 'h');
+        if (given("postscreen_dnsbl_ttl")) set_duration("dns_list_maximum_lifetime", "postscreen_dnsbl_ttl", 'h');
         if (given("postscreen_dnsbl_max_ttl"))
             set_duration("dns_list_maximum_lifetime", "postscreen_dnsbl_max_ttl", 'h');
         if (given("postscreen_dnsbl_min_ttl"))
             set_duration("dns_list_minimum_lifetime", "postscreen_dnsbl_min_ttl", 's');
-        if (given("postscreen_dnsbl_timeout"))
-            set_duration("dns_list_timeout", "postscreen_dnsbl_timeout", 's');
+        if (given("postscreen_dnsbl_timeout")) set_duration("dns_list_timeout", "postscreen_dnsbl_timeout", 's');
         for (const std::string_view name :
              {"postscreen_dnsbl_whitelist_threshold", "postscreen_dnsbl_allowlist_threshold"}) {
             if (!given(name)) continue;

@@ -115,12 +115,12 @@ std::string MessageIntake::received_field(const Reception& reception) const {
         .by = rules_.normal.hostname,
         .protocol = reception.protocol,
         .tls = tls,
-        .client_certificate = shown ? std::string_view(shown->subject) : std::string_view(),
-        .certificate_issuer = shown ? std::string_view(shown->issuer) : std::string_view(),
-        .certificate_verified = shown && shown->problem.empty(),
         .id = id_text_,
         .recipient = named ? std::string_view(recipients.front().address) : std::string_view(),
         .date = services_.date.at(common::Loop::now().wall),
+        .client_certificate = shown ? std::string_view(shown->subject) : std::string_view(),
+        .certificate_issuer = shown ? std::string_view(shown->issuer) : std::string_view(),
+        .certificate_verified = shown && shown->problem.empty(),
     });
 }
 

@@ -16,6 +16,21 @@ using Verdict = proto::recipient_check::Verdict;
 
 static constexpr std::size_t max_announced = 100'000; // durable messages the queue-manager has not taken yet
 
+// Long lists are refused first when memory is short.
+static bool has_room_for_recipient(const spool::ContentMemory& memory, const MessageIntake& message) {
+    using Level = spool::ContentMemory::Level;
+    return memory.level() < Level::scarce ||
+           (memory.level() == Level::scarce && message.recipients_memory() < spool::ContentMemory::small);
+}
+
+// Logs why the client's certificate does not permit what has been rejected.
+static void explain_refusal(const RelayDecision& decision, const Rules& rules, const Client& client,
+                            const SessionLog& log) {
+    if (!decision.not_permitted) return;
+    if (const auto why = certificate_obstacle(rules, client); !why.empty())
+        log.lines().info("client certificate of {} does not permit relaying: {}", client.peer(), why);
+}
+
 SessionHandler::SessionHandler(WorkerContext& worker, const Rules& rules, smtp::ServerSession& session, Client client,
                                Driver& driver)
     : worker_(worker), rules_(rules), session_(session), driver_(driver), client_(std::move(client)), peer_(client_),
@@ -166,7 +181,9 @@ void SessionHandler::on(smtp::event::Helo& helo) {
 }
 
 void SessionHandler::greeted() {
-    if (!certificate_suffices()) return;
+    if (rules_.listener.certificate_required && tls_ && !session_.proxied())
+        if (const auto rejection = certificate_rejection(client_, common::Loop::now().wall))
+            return reject(Verb::helo, *rejection);
     with_policy_checks(
         Stage::helo, [this] { answer({250, {}, dynamic_capabilities(session_.offered(), common::Loop::now().wall)}); });
 }
@@ -187,20 +204,6 @@ void SessionHandler::judge_certificate(std::function<void()> then) {
     if (!found) return;
     client_.permission = *std::move(found);
     then();
-}
-
-// False: this listener demands another one, or one at all; the client has been answered.
-bool SessionHandler::certificate_suffices() {
-    if (!rules_.listener.certificate_required || !tls_ || session_.proxied()) return true;
-    const auto rejection = certificate_rejection(client_, common::Loop::now().wall);
-    if (rejection) reject(Verb::helo, *rejection);
-    return !rejection;
-}
-
-void SessionHandler::explain_refusal(const RelayDecision& decision) {
-    if (!decision.not_permitted) return;
-    if (const auto why = certificate_obstacle(rules_, client_); !why.empty())
-        log_.lines().info("client certificate of {} does not permit relaying: {}", client_.peer(), why);
 }
 
 // --- TLS
@@ -395,7 +398,7 @@ Reception SessionHandler::reception() const {
 void SessionHandler::on(smtp::event::Mail& mail) {
     auto decision = evaluate_sender(rules_, client_, mail.path);
     const auto refuse = [&](const Reply& reply) {
-        explain_refusal(decision);
+        explain_refusal(decision, rules_, client_, log_);
         reject(Verb::mail, reply);
     };
     if (decision.kind == RelayDecision::Kind::reject) return refuse(decision.reply);
@@ -422,14 +425,6 @@ void SessionHandler::on(smtp::event::Mail& mail) {
     });
 }
 
-// Long lists are refused first when memory is short.
-bool SessionHandler::room_for_recipient() const {
-    using Level = spool::ContentMemory::Level;
-    const auto level = worker_.spool_writer.memory().level();
-    return level < Level::scarce ||
-           (level == Level::scarce && message_->recipients_memory() < spool::ContentMemory::small);
-}
-
 // Every client may reach postmaster, and users are not tested.
 bool SessionHandler::rejected_by_tests(const smtp::event::Rcpt& rcpt) {
     if (!client_.user.empty() || smtp::same_ignoring_case(rcpt.path.mailbox.local_part, "postmaster")) return false;
@@ -443,7 +438,7 @@ bool SessionHandler::rejected_by_tests(const smtp::event::Rcpt& rcpt) {
 }
 
 void SessionHandler::on(smtp::event::Rcpt& rcpt) {
-    if (!room_for_recipient()) {
+    if (!has_room_for_recipient(worker_.spool_writer.memory(), *message_)) {
         worker_.spool_writer.check_memory();
         return reject(Verb::rcpt, reply_for(common::Unavailable::memory), rcpt.path.text());
     }
@@ -453,7 +448,7 @@ void SessionHandler::on(smtp::event::Rcpt& rcpt) {
     if (!access_ || rcpt_.path.bare_postmaster()) return evaluate_recipient(std::move(decision));
     std::optional<Reply> relaying;
     if (decision.kind == RelayDecision::Kind::reject) relaying = decision.reply;
-    explain_refusal(decision);
+    explain_refusal(decision, rules_, client_, log_);
     apply_access_rules(Stage::rcpt, std::move(relaying), [this, decision] {
         if (access_->discards()) return add_recipient(rcpt_.path.text());
         evaluate_recipient(decision);
@@ -462,7 +457,7 @@ void SessionHandler::on(smtp::event::Rcpt& rcpt) {
 
 // What relay control, the recipient check and policies decide, once access rules have not rejected it.
 void SessionHandler::evaluate_recipient(RelayDecision decision) {
-    explain_refusal(decision);
+    explain_refusal(decision, rules_, client_, log_);
     if (decision.kind == RelayDecision::Kind::reject) return reject(Verb::rcpt, decision.reply, rcpt_.path.text());
     const bool elsewhere = decision.kind == RelayDecision::Kind::accept; // only suppressed ones are refused there
     if (elsewhere && !worker_.checker.any_suppressed()) return take_recipient(std::move(decision.address));

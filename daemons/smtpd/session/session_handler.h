@@ -96,10 +96,7 @@ private:
     void greet_if_prepared();
     void greet();
     void judge_certificate(std::function<void()> then);
-    bool certificate_suffices();
     void greeted();
-    // Logs why the client's certificate does not permit what has been rejected.
-    void explain_refusal(const RelayDecision& decision);
     // True: the recipient is rejected, because the client has failed a test.
     bool rejected_by_tests(const smtp::event::Rcpt& rcpt);
     void set_greeting(std::string_view helo, std::string_view protocol);
@@ -122,7 +119,6 @@ private:
     // Calls `then` with the categorizer's answer about an address: at once, or later.
     void check_recipient(common::RecipientChecker::Subject subject,
                          std::function<void(const common::RecipientChecker::Answer&)> then);
-    bool room_for_recipient() const;
     void evaluate_recipient(RelayDecision decision);
     void take_recipient(std::string address);
     void add_recipient(const std::string& address);

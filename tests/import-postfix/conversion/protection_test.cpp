@@ -328,6 +328,15 @@ TEST_CASE("levels of TLS for clients keep their demands") {
     CHECK(key(never, "auth.mechanisms") == "-");
 }
 
+TEST_CASE("whom postscreen exempts is looked up in the lists of smtpd no more, which is to be decided") {
+    const std::string master = "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n";
+    const auto main = "postscreen_greet_action = drop\n" + open_list + "reject_rbl_client c.example\n";
+    CHECK(undecided(drafted(main, {}, master)).empty());
+    const auto from =
+        drafted(main + "postscreen_access_list = cidr:/pf/access\n", {{"/pf/access", "192.0.2.0/24 permit\n"}}, master);
+    CHECK(all(undecided(from)).find("reject_rbl_client c.example") != std::string::npos);
+}
+
 TEST_CASE("a DNS list that rejects by itself still does beside postscreen's threshold") {
     const auto from = drafted("postscreen_dnsbl_sites = a.example*2, b.example*2\npostscreen_dnsbl_threshold = "
                               "3\npostscreen_dnsbl_action = enforce\n" +
