@@ -553,11 +553,11 @@ TEST_CASE("postscreen's tests, lists and lifetimes are those of [client_tests]")
     CHECK(key(exempt, "client_tests.denied_action") == "\"ignore\"");
     CHECK(key(imported("", {}, master), "client_tests.enabled") == "-");
     for (const auto* name : {"denylist", "blacklist"}) { // given for the service
-        const auto own = imported("postscreen_access_list = cidr:/pf/access\n",
-                                  {{"/pf/access", "192.0.2.0/24 reject\n"}},
-                                  fmt::format("smtp inet n - n - 1 postscreen -o postscreen_{}_action=drop\n"
-                                              "smtpd pass - - n - - smtpd\n",
-                                              name));
+        const auto own =
+            imported("postscreen_access_list = cidr:/pf/access\n", {{"/pf/access", "192.0.2.0/24 reject\n"}},
+                     fmt::format("smtp inet n - n - 1 postscreen -o postscreen_{}_action=drop\n"
+                                 "smtpd pass - - n - - smtpd\n",
+                                 name));
         CHECK(key(own, "client_tests.denied_action") == "\"drop\"");
     }
 }
