@@ -225,9 +225,12 @@ Result<> Context::add(const proto::secrets::Certificate& certificate, const Serv
     SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
     // No state is kept about clients: their tickets contain all that is needed to resume a session.
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    unsigned char purpose[32];
-    EVP_Digest(options.purpose.data(), options.purpose.size(), purpose, nullptr, EVP_sha256(), nullptr);
-    SSL_CTX_set_session_id_context(context, purpose, sizeof purpose);
+    // A resumed session keeps the verdict about the client's certificate: it is one of the same authorities, or none.
+    auto purpose = options.purpose;
+    if (options.client_certificates == ClientCertificates::ask) (purpose += '\0') += authorities;
+    unsigned char digest[32];
+    EVP_Digest(purpose.data(), purpose.size(), digest, nullptr, EVP_sha256(), nullptr);
+    SSL_CTX_set_session_id_context(context, digest, sizeof digest);
     if (options.tickets && !ticket_keys_.empty()) {
         SSL_CTX_set_tlsext_ticket_key_evp_cb(context, ticket_key);
         SSL_CTX_set_timeout(context, options.ticket_lifetime);

@@ -180,6 +180,28 @@ TEST_CASE("a ticket opens where the key is known and the purpose is the same") {
     }
 }
 
+TEST_CASE("a ticket opens only while the same authorities decide about the client's certificate") {
+    for (int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+        auto trusting = secrets();
+        trusting.client_authorities = trusting.certificates.front().chain;
+        const ServerOptions asks{.purpose = "relay", .client_certificates = ClientCertificates::ask};
+        Client first("", version);
+        Talk begin(context_of(trusting, asks), first);
+        REQUIRE(begin.up);
+        auto* ticket = SSL_get1_session(first.ssl.get());
+        const auto resumed = [&](const proto::secrets::Server& with, const ServerOptions& options) {
+            Client again("", version, ticket);
+            Talk talk(context_of(with, options), again);
+            REQUIRE(talk.up);
+            return talk.server->info().resumed;
+        };
+        CHECK(resumed(trusting, asks));
+        CHECK(!resumed(secrets(), asks)); // the authority has been removed
+        CHECK(!resumed(trusting, {.purpose = "relay"}));
+        SSL_SESSION_free(ticket);
+    }
+}
+
 TEST_CASE("both ends of the channel see the same binding") {
     Client client;
     Talk talk(context_of(secrets()), client);
