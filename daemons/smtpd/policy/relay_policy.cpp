@@ -64,7 +64,11 @@ std::expected<Client, smtp::Reply> apply_xclient(const Client& former, const smt
 }
 
 bool may_relay(const Rules& rules, const Client& client) {
-    if (!client.user.empty() || client.permission.kind == CertificatePermission::Kind::permitted) return true;
+    if (!client.user.empty()) return true;
+    // Content filters are known by their addresses only: their mail is not examined again.
+    if (rules.listener.service != config::Service::filtered &&
+        client.permission.kind == CertificatePermission::Kind::permitted)
+        return true;
     const auto& networks =
         rules.listener.names_its_clients() ? rules.listener.submitters : rules.config->relay.networks;
     return common::contains(networks, client.address);

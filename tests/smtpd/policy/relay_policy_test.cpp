@@ -59,6 +59,8 @@ TEST_CASE("a certificate that is listed permits relaying; a table that cannot be
     const auto relay = config::Service::relay, submission = config::Service::submission;
     CHECK(judged(Permission::permitted, relay).second.kind == Kind::accept);
     CHECK(judged(Permission::permitted, submission).first.kind == Kind::accept);
+    // What a content filter sends back is not examined again: only its address opens that listener.
+    CHECK(judged(Permission::permitted, config::Service::filtered).first.kind == Kind::reject);
     const auto none = judged(Permission::none, submission).first;
     CHECK((none.reply.code == 530 && none.not_permitted));
     CHECK(judged(Permission::none, relay).second.not_permitted);
