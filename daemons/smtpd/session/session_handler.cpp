@@ -193,6 +193,8 @@ void SessionHandler::greeted() {
 // Again with each greeting: one that has expired, or is no longer listed, permits nothing.
 void SessionHandler::judge_certificate(std::function<void()> then) {
     client_.permission = {};
+    if (certificate_check_) // it may be the caller
+        worker_.loop.defer([gone = std::shared_ptr(std::move(certificate_check_))] {});
     if (!client_.certificate) return then();
     certificate_check_ =
         std::make_unique<CertificateCheck>(rules_, *client_.certificate, worker_.policy_sources->access.lookups);
