@@ -70,6 +70,7 @@ public:
 
     void read(const Import::Listener& listener) {
         relays_ = authenticated_ = listed_ = verified_ = true;
+        names_listed_ = names_verified_ = false;
         if (needs_rules(listener))
             read_as_rules(listener);
         else
@@ -82,8 +83,10 @@ public:
         }
         const auto* asks = import_.draft.find(fmt::format("listen.{}.client_certificates", listener.name));
         const bool asked = asks && asks->value == "true";
-        some_listed_ = some_listed_ || (listed_ && asked);
-        some_verified_ = some_verified_ || (verified_ && asked);
+        some_listed_ = some_listed_ || (listed_ && names_listed_ && asked);
+        some_verified_ = some_verified_ || (verified_ && names_verified_ && asked);
+        if (asked && !listed_) not_for_listed_.push_back(&listener);
+        if (asked && !verified_) not_for_verified_.push_back(&listener);
         if (listener.submission) return submitters(listener);
         if (relays_)
             some_relay_ = true;
@@ -231,8 +234,10 @@ private:
         if (list.stage == "rcpt") {
             relays_ = relays_ && postfix::permits_relay(*restrictions, "permit_mynetworks");
             authenticated_ = authenticated_ && postfix::permits_relay(*restrictions, "permit_sasl_authenticated");
-            listed_ = listed_ && postfix::permits_relay(*restrictions, "permit_tls_clientcerts");
-            verified_ = verified_ && postfix::permits_relay(*restrictions, "permit_tls_all_clientcerts");
+            listed_ = listed_ && postfix::permits_relay(*restrictions, listed_certificates);
+            verified_ = verified_ && postfix::permits_relay(*restrictions, all_certificates);
+            names_listed_ = names_listed_ || postfix::permits_by_name(*restrictions, listed_certificates);
+            names_verified_ = names_verified_ || postfix::permits_by_name(*restrictions, all_certificates);
         }
         return *std::move(restrictions);
     }
@@ -398,7 +403,18 @@ private:
         return policies_.back().name;
     }
 
-    static constexpr std::string_view list = "relay_clientcerts", digest = "smtpd_tls_fingerprint_digest";
+    static constexpr std::string_view list = "relay_clientcerts", digest = "smtpd_tls_fingerprint_digest",
+                                      listed_certificates = "permit_tls_clientcerts",
+                                      all_certificates = "permit_tls_all_clientcerts";
+
+    // Listeners that ask for certificates, and where the word does not stand: ours permits relaying on all of them.
+    void widened(const std::vector<const Import::Listener*>& others, std::string_view word, std::string_view key) {
+        for (const auto* listener : others)
+            import_.record_unguarded(*listener->service, fmt::format("no {}", word),
+                                     fmt::format("clients that {} permits may relay here too: another listener permits "
+                                                 "it, and the key applies to all that ask for certificates",
+                                                 key));
+    }
 
     // May some clients of the current listener relay by their certificates, here as there?
     bool permitted_by_certificate() {
@@ -418,11 +434,15 @@ private:
                                 "-sha256) in relay.client_certificates",
                                 import_.value(digest)),
                     IfLost::harmless);
-            else if (const auto tables = converted_tables(import_, list); !tables.empty())
+            else if (const auto tables = converted_tables(import_, list); !tables.empty()) {
                 import_.set("relay.client_certificates", toml(tables), list);
+                widened(not_for_listed_, listed_certificates, "relay.client_certificates");
+            }
         }
-        if (some_verified_ && import_.draft.find("tls.client_ca_file"))
-            import_.set("relay.verified_client_certificates", "true", "permit_tls_all_clientcerts");
+        if (some_verified_ && import_.draft.find("tls.client_ca_file")) {
+            import_.draft.set("relay.verified_client_certificates", "true", std::string(all_certificates));
+            widened(not_for_verified_, all_certificates, "relay.verified_client_certificates");
+        }
     }
 
     // Who may send over a submission listener without AUTH.
@@ -454,6 +474,8 @@ private:
     Import& import_;
     // Of the current listener: mynetworks, authenticated clients, those with a certificate.
     bool relays_ = false, authenticated_ = false, listed_ = false, verified_ = false;
+    bool names_listed_ = false, names_verified_ = false;
+    std::vector<const Import::Listener*> not_for_listed_, not_for_verified_;
     bool some_relay_ = false, some_listed_ = false, some_verified_ = false;
     std::vector<const Import::Listener*> not_for_mynetworks_;
     std::map<std::string, DnsList> dns_lists_;

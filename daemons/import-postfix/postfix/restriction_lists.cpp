@@ -48,6 +48,14 @@ bool permits_relay(const std::vector<Restriction>& list, std::string_view mine) 
     return true;
 }
 
+bool permits_by_name(const std::vector<Restriction>& list, std::string_view mine) {
+    const auto first = std::ranges::find_if(list, [&](const auto& each) {
+        return each.word == mine || each.word == "permit" || ends(each.word) ||
+               each.word == "reject_unauth_destination" || each.word == "defer_unauth_destination";
+    });
+    return first != list.end() && first->word == mine;
+}
+
 bool rejects_untrusted(const std::vector<Restriction>& list) {
     for (const auto& each : list) {
         if (ends(each.word)) return true;

@@ -17,6 +17,8 @@ std::expected<std::vector<Restriction>, std::string> restrictions_of(std::string
 // Mail to elsewhere from clients that the word `mine` permits ("permit_mynetworks"): does the list let it pass? Words
 // before it may still reject a few of them.
 bool permits_relay(const std::vector<Restriction>& list, std::string_view mine);
+// The same, because the list has that very word: not for everybody.
+bool permits_by_name(const std::vector<Restriction>& list, std::string_view mine);
 
 // Does it reject all mail from clients that are not in mynetworks, not authenticated and not known by a certificate?
 bool rejects_untrusted(const std::vector<Restriction>& list);

@@ -644,6 +644,31 @@ TEST_CASE("clients that relay by their certificates go on doing so, if the finge
     CHECK(key(from, "relay.verified_client_certificates") == "true");
 }
 
+TEST_CASE("certificates permit relaying only because a word says so, and where it does") {
+    const std::string tls =
+        "smtpd_tls_cert_file = /pf/c.pem\nsmtpd_tls_security_level = may\nsmtpd_tls_ask_ccert = yes\n"
+        "smtpd_tls_CAfile = /pf/ca.pem\nrelay_clientcerts = texthash:/pf/clients\n"
+        "smtpd_tls_fingerprint_digest = sha256\n"
+        "smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination\n";
+    const std::map<std::string, std::string> files = {{"/pf/clients", "AB:CD shop\n"}};
+    const std::string smtp = "smtp inet n - n - - smtpd\n";
+    // "permit" on the port of a content filter is not about certificates.
+    auto from = imported(tls, files,
+                         smtp + "127.0.0.1:10025 inet n - n - - smtpd -o smtpd_relay_restrictions=permit -o "
+                                "smtpd_recipient_restrictions=permit\n");
+    CHECK(key(from, "relay.verified_client_certificates") == "-");
+    CHECK(key(from, "relay.client_certificates") == "-");
+    // One listener's word would permit it on the others, too: that is to be decided.
+    for (const auto* word : {"permit_tls_all_clientcerts", "permit_tls_clientcerts"}) {
+        from = drafted(tls, files,
+                       smtp + "2525 inet n - n - - smtpd -o smtpd_relay_restrictions=" + word +
+                           ",reject_unauth_destination\n");
+        const auto lines = undecided(from);
+        CHECK_MESSAGE(
+            std::ranges::any_of(lines, [&](const auto& line) { return line.find(word) != std::string::npos; }), word);
+    }
+}
+
 TEST_CASE("rules for replies become ours as far as they change what a reply means") {
     const auto from =
         imported("smtp_reply_filter = pcre:/pf/replies\n",
