@@ -202,10 +202,12 @@ void reply_filter(Import& import) {
             const auto pattern = common::Pattern::take(rest);
             const auto value = postfix::trimmed(rest);
             if (!pattern || value.empty() || (value.front() != '4' && value.front() != '5')) {
+                // What follows would decide about replies that this rule keeps from it.
                 import.mark_unsupported(name, fmt::format("{} line {}: \"{}\": a reply can only become temporary or "
-                                                          "permanent, by a pattern alone",
+                                                          "permanent, by a pattern alone; this rule and those behind "
+                                                          "it are left out",
                                                           word, line.line, postfix::excerpt(line.text)));
-                continue;
+                break;
             }
             rules.push_back(fmt::format("{} is {}", line.text.substr(0, line.text.size() - rest.size()),
                                         value.front() == '4' ? "temporary" : "permanent"));

@@ -231,6 +231,9 @@ private:
             import_.fail(list.name, restrictions.error());
             return {};
         }
+        some_named_ = some_named_ || std::ranges::any_of(*restrictions, [](const auto& each) {
+                          return each.word == listed_certificates;
+                      });
         if (list.stage == "rcpt") {
             relays_ = relays_ && postfix::permits_relay(*restrictions, "permit_mynetworks");
             authenticated_ = authenticated_ && postfix::permits_relay(*restrictions, "permit_sasl_authenticated");
@@ -426,6 +429,12 @@ private:
     void certificates() {
         import_.mark_converted(list);
         import_.mark_converted(digest);
+        if (some_named_ && !some_listed_ && !import_.words(list).empty())
+            import_.mark_unsupported(
+                list,
+                "no list permits relaying by it: add it to relay.client_certificates, which permits "
+                "that, if its clients are to be known by permit_tls_clientcerts",
+                IfLost::harmless);
         if (some_listed_ && !import_.words(list).empty()) {
             if (import_.value(digest) != "sha256")
                 import_.mark_unsupported(
@@ -474,7 +483,7 @@ private:
     Import& import_;
     // Of the current listener: mynetworks, authenticated clients, those with a certificate.
     bool relays_ = false, authenticated_ = false, listed_ = false, verified_ = false;
-    bool names_listed_ = false, names_verified_ = false;
+    bool names_listed_ = false, names_verified_ = false, some_named_ = false;
     std::vector<const Import::Listener*> not_for_listed_, not_for_verified_;
     bool some_relay_ = false, some_listed_ = false, some_verified_ = false;
     std::vector<const Import::Listener*> not_for_mynetworks_;

@@ -17,7 +17,7 @@ std::expected<std::vector<Restriction>, std::string> restrictions_of(std::string
 // Mail to elsewhere from clients that the word `mine` permits ("permit_mynetworks"): does the list let it pass? Words
 // before it may still reject a few of them.
 bool permits_relay(const std::vector<Restriction>& list, std::string_view mine);
-// The same, because the list has that very word: not for everybody.
+// The same, because the list has that very word: "permit" does not count.
 bool permits_by_name(const std::vector<Restriction>& list, std::string_view mine);
 
 // Does it reject all mail from clients that are not in mynetworks, not authenticated and not known by a certificate?

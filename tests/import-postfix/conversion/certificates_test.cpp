@@ -62,6 +62,17 @@ TEST_CASE("clients that relay by their certificates go on doing so, if the finge
     CHECK(key(from, "relay.verified_client_certificates") == "true");
 }
 
+TEST_CASE("a table of certificates that only other lists use is not lost in silence") {
+    const auto from =
+        imported("smtpd_tls_cert_file = /pf/c.pem\nsmtpd_tls_security_level = may\nsmtpd_tls_ask_ccert = yes\n"
+                 "relay_clientcerts = texthash:/pf/clients\nsmtpd_tls_fingerprint_digest = sha256\n"
+                 "smtpd_client_restrictions = permit_mynetworks, permit_tls_clientcerts, reject\n"
+                 "smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination\n",
+                 {{"/pf/clients", "AB:CD shop\n"}});
+    CHECK(key(from, "relay.client_certificates") == "-");
+    CHECK(result_of(from, "relay_clientcerts").kind == SettingResult::Kind::unsupported);
+}
+
 TEST_CASE("certificates permit relaying only because a word says so, and where it does") {
     const std::string tls =
         "smtpd_tls_cert_file = /pf/c.pem\nsmtpd_tls_security_level = may\nsmtpd_tls_ask_ccert = yes\n"

@@ -522,6 +522,16 @@ TEST_CASE("rules for replies become ours as far as they change what a reply mean
     CHECK(result_of(from, "smtp_reply_filter").kind == SettingResult::Kind::unsupported); // the third
 }
 
+TEST_CASE("a rule for replies without its condition, or behind one that is left out, would mean something else") {
+    const auto rules = [](const std::string& text) {
+        const auto from = imported("smtp_reply_filter = pcre:/pf/replies\n", {{"/pf/replies", text}});
+        CHECK(result_of(from, "smtp_reply_filter").kind == SettingResult::Kind::unsupported);
+        return key(from, "smtp_client.reply_rules");
+    };
+    CHECK(rules("if /^4/\n/graylist/ 421 4.7.0 x\nendif\n") == "-");
+    CHECK(rules("/^421/ 521 gone\n!/^5/ 450 wait\n/graylist/ 421 4.7.0 x\n") == R"(["/^421/ is permanent"])");
+}
+
 TEST_CASE("services become listeners") {
     const auto from = imported(
         "smtpd_tls_chain_files = /pf/all.pem\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\nmynetworks "
