@@ -210,8 +210,7 @@ void Router::asked_by_name(proto::route::Route&& route) {
         if (own->domain.starts_with('['))
             return answer(question, route.domain, route_to_literal(own->domain, local_identity_));
         const decide::NextHop hop{.port = own->port};
-        return look_up(route.domain, named_hops_.insert_or_assign(route.domain, hop).first->second, nullptr,
-                       std::move(own->domain), question);
+        return look_up(route.domain, hop, nullptr, std::move(own->domain), question);
     }
     if (auto by = decide::RouteName::parse(name)) {
         if (const auto* rule = routes_.named(by->route))
@@ -230,7 +229,7 @@ void Router::asked_by_name(proto::route::Route&& route) {
              3600});
     if (hop->kind == decide::NextHop::Kind::host)
         return answer(question, route.domain, route_of_rule(decide::configured({*hop}), 0));
-    look_up(route.domain, named_hops_.insert_or_assign(route.domain, *hop).first->second, nullptr, "", question);
+    look_up(route.domain, *hop, nullptr, "", question);
 }
 
 // A transport table named the route. `domain`: as it was asked for.
@@ -244,16 +243,15 @@ void Router::ask_named_route(const decide::RouteRule& rule, decide::RouteName na
                       rule.pattern);
     if (!name.hop && first.kind == decide::NextHop::Kind::recipient && name.domain.starts_with('['))
         return answer(question, domain, route_to_literal(name.domain, local_identity_), rule.pattern);
-    const auto& hop = name.hop ? named_hops_.insert_or_assign(domain, *std::move(name.hop)).first->second : first;
-    look_up(domain, hop, &rule, std::move(name.domain), std::move(question));
+    look_up(domain, name.hop.value_or(first), &rule, std::move(name.domain), std::move(question));
 }
 
 // `domain`: as it was asked for. `recipients`: their domain.
-void Router::look_up(const std::string& domain, const decide::NextHop& hop, const decide::RouteRule* rule,
+void Router::look_up(const std::string& domain, decide::NextHop hop, const decide::RouteRule* rule,
                      std::string recipients, Question question) {
     auto [job, is_new] = jobs_.try_emplace(domain);
     job->second.questions.push_back(std::move(question));
-    job->second.hop = &hop;
+    job->second.hop = std::move(hop);
     job->second.rule = rule;
     job->second.recipients = std::move(recipients);
     if (!is_new) return;
@@ -272,7 +270,7 @@ void Router::start_waiting() {
         if (const auto asked = policy_domain(job->second); !asked.empty())
             sts_.prefetch(asked); // in parallel with its hosts
         job->second.lookup =
-            std::make_unique<RouteLookup>(*resolver_, local_identity_, job->second.recipients, *job->second.hop,
+            std::make_unique<RouteLookup>(*resolver_, local_identity_, job->second.recipients, job->second.hop,
                                           [this, domain](RouteResult what) { found(domain, what); });
     }
 }
@@ -300,7 +298,7 @@ std::string Router::policy_domain(const Job& job) const {
     if (job.recipients.empty()) return "";
     const auto level = decide::tls_level(routes_, job.recipients, job.rule ? job.rule->pattern : std::string(), tls_);
     if (level != decide::TlsLevel::sts) return "";
-    return job.hop->kind == decide::NextHop::Kind::recipient ? job.recipients : job.hop->name;
+    return job.hop.kind == decide::NextHop::Kind::recipient ? job.recipients : job.hop.name;
 }
 
 void Router::finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy) {

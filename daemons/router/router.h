@@ -41,7 +41,7 @@ private:
     // One domain being looked up, for all questions about it in the meantime.
     struct Job {
         std::vector<Question> questions;
-        const decide::NextHop* hop = nullptr;
+        decide::NextHop hop;
         const decide::RouteRule* rule = nullptr;
         std::string recipients;              // their domain, whose own MX hosts are looked up; "": it has none here
         std::unique_ptr<RouteLookup> lookup; // null: waits for its turn, or is done
@@ -62,8 +62,8 @@ private:
     std::string authorities(const std::string& file) const;
     // `by`: the name by which the route was asked for; "" none.
     RouteResult best(const decide::RouteRule& rule, const Question& question, std::string_view by = {}) const;
-    void look_up(const std::string& domain, const decide::NextHop& hop, const decide::RouteRule* rule,
-                 std::string recipients, Question question);
+    void look_up(const std::string& domain, decide::NextHop hop, const decide::RouteRule* rule, std::string recipients,
+                 Question question);
     void start_waiting();
     void found(const std::string& domain, RouteResult found);
     bool is_this_system(const std::string& name, std::uint16_t port) const;
@@ -77,8 +77,7 @@ private:
 
     common::DaemonContext& context_;
     decide::RouteTable routes_;
-    std::set<std::string> down_;                        // links, as reported by the queue-manager
-    std::map<std::string, decide::NextHop> named_hops_; // of "via:" questions; jobs point to them
+    std::set<std::string> down_; // links, as reported by the queue-manager
     LocalIdentity local_identity_;
     std::unique_ptr<dns::Resolver> resolver_;
     std::unique_ptr<common::Https> https_;
