@@ -13,6 +13,7 @@ namespace spool {
 
 namespace {
 constexpr std::size_t first_read = 64 * 1024, first_read_of_reused = 8 * 1024;
+constexpr auto pause_for_lock = std::chrono::microseconds(100);
 
 std::unexpected<ReadError> damaged(std::string what) {
     return std::unexpected(ReadError{Damaged{Damaged::How::damaged, std::move(what)}});
@@ -72,7 +73,7 @@ ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, FileHint h
             // Who looks whether anybody delivers this holds the lock exclusively, for a moment.
             auto locked = disk.lock(file, Lock::shared);
             for (int n = 0; n < 100 && locked && *locked == Locked::held_by_another; ++n) {
-                std::this_thread::sleep_for(std::chrono::microseconds(100));
+                std::this_thread::sleep_for(pause_for_lock);
                 locked = disk.lock(file, Lock::shared);
             }
             if (!locked) return failed(std::move(locked).error());
@@ -175,8 +176,15 @@ Result<std::size_t> MessageReader::read_stored(std::uint64_t offset, std::span<c
 }
 
 bool MessageReader::held_by_another() {
-    const auto locked = disk_->lock(file_, Lock::exclusive);
-    return locked && *locked == Locked::held_by_another;
+    auto locked = disk_->lock(file_, Lock::exclusive);
+    for (int n = 0; n < 3 && locked && *locked == Locked::held_by_another; ++n) { // another may just ask, too
+        std::this_thread::sleep_for(pause_for_lock);
+        locked = disk_->lock(file_, Lock::exclusive);
+    }
+    if (!locked) return false;
+    if (*locked == Locked::held_by_another) return true;
+    (void)disk_->unlock(file_); // what fails here ends with the reader
+    return false;
 }
 
 // From here on what is read is the edited view.

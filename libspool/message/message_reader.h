@@ -61,8 +61,8 @@ public:
     // The header fields only, with their CRLFs, without the empty line; not checked against the checksum.
     ReadResult<std::string> read_header(std::uint64_t limit = 1024 * 1024);
 
-    // Does an agent hold the shared lock, as it does while delivering the message? Tested by locking the file, so only
-    // for readers that did not lock it themselves; no other process gets a lock until the reader is destroyed.
+    // Does an agent hold the shared lock, as it does while delivering the message? Tested by locking the file for a
+    // moment, so only for readers that did not lock it themselves.
     bool held_by_another();
 
     // The file as stored, for copies of it: bytes from `offset`, as many as there are. In a reused file it ends with
