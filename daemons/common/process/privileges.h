@@ -1,6 +1,7 @@
 // The privileges of a process and those it keeps, set early. Linux only; no policy: callers say when.
 #pragma once
 #include "libspool/disk/result.h"
+#include <cstdint>
 #include <string>
 #include <sys/types.h>
 #include <vector>

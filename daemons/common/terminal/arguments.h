@@ -1,5 +1,6 @@
 // The command line of `postrider`: command, options anywhere, words. Pure.
 #pragma once
+#include <cstdint>
 #include <expected>
 #include <map>
 #include <optional>
