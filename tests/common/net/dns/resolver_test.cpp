@@ -59,9 +59,9 @@ TEST_CASE("failures are failures, and not asked again at once") {
     NameServer server(loop);
     Resolver resolver(loop, server.settings());
     server.behave = [](packet::Message& m) { return m.code = 2, m.bytes(); };
-    CHECK(ask(loop, resolver, "servfail.example", Type::mx).why ==
-          fmt::format("no name server gave an answer: asked {}, from dns.servers",
-                      server.settings().servers[0].to_string()));
+    const auto why = ask(loop, resolver, "servfail.example", Type::mx).why;
+    CHECK((why.starts_with("no name server gave an answer: ") || why.starts_with("SERVFAIL: "))); // by c-ares' version
+    CHECK(why.ends_with(fmt::format(": asked {}, from dns.servers", server.settings().servers[0].to_string())));
     const auto before = server.asked;
     CHECK(ask(loop, resolver, "servfail.example", Type::mx).said == LookupStatus::failed);
     CHECK(server.asked == before);
