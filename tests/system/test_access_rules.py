@@ -106,8 +106,10 @@ def dialogue(client, said):
 
 def sessions():
     draw = random.Random(20)
-    return [(draw.choice(NAMES), draw.choice(ADDRESSES), draw.choice(GREETINGS), draw.choice(FROM), draw.sample(TO, 3))
-            for _ in range(SESSIONS)]
+    # A client of ours, whose bare sender is completed, but only for the envelope.
+    bare = ("plain.example", "192.0.2.200", "mail.far.example", "bare", ["ann@local.example", "abuse@local.example", "x@else.example"])
+    return [bare, *((draw.choice(NAMES), draw.choice(ADDRESSES), draw.choice(GREETINGS), draw.choice(FROM), draw.sample(TO, 3))
+                    for _ in range(SESSIONS - 1))]
 
 
 @pytest.mark.needs("root", "mounts")

@@ -35,6 +35,12 @@ Finding check_invalid_name(const About& helo) {
     return rejection(helo, 501, {5, 5, 2}, "Invalid name");
 }
 
+// As the client said it, before it was completed.
+About bare(About about) {
+    about.name.resize(std::min(about.name.size(), about.name.rfind('@')));
+    return about;
+}
+
 Finding check_qualified(const Rule& rule, const About& about) {
     if (rule.subject == Subject::helo) {
         if (about.name.starts_with('[')) return check_literal(about);
@@ -177,7 +183,10 @@ Finding check(const Rule& rule, const Facts& facts, List list, const About& subj
         return rejection(subject, 550, {5, 5, 3}, "Multi-recipient bounce");
     }
     case Check::invalid_name: return missing ? Finding{} : check_invalid_name(subject);
-    case Check::not_qualified: return missing || subject.name.empty() ? Finding{} : check_qualified(rule, subject);
+    case Check::not_qualified:
+        if (missing || subject.name.empty()) return {};
+        return check_qualified(rule,
+                               rule.subject == Subject::sender && facts.sender_was_bare ? bare(subject) : subject);
     case Check::unknown: return missing ? Finding{} : check_known(rule, facts, subject, questions);
     case Check::listed:
     case Check::allowed: return check_listed(rule, facts, subject, questions);

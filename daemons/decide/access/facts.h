@@ -28,9 +28,10 @@ struct Facts {
     std::string helo;
     std::optional<std::string> sender, recipient; // none: not there yet, or several recipients
     bool sender_ours = false, recipient_ours = false;
-    std::uint32_t recipients = 0;               // accepted so far
-    bool held = false;                          // the message will be held already
-    std::optional<smtp::Reply> relaying;        // the rejection by relay control, if any; it comes before `relay`
+    bool sender_was_bare = false;        // its domain is ours and was not said: trusted clients' senders are completed
+    std::uint32_t recipients = 0;        // accepted so far
+    bool held = false;                   // the message will be held already
+    std::optional<smtp::Reply> relaying; // the rejection by relay control, if any; it comes before `relay`
     std::optional<smtp::Reply> defer_if_permit; // from the lists before, when they are not evaluated together
 };
 

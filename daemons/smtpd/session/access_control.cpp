@@ -72,6 +72,7 @@ Facts AccessControl::facts_of(Stage stage) const {
     if (stage >= Stage::mail) {
         facts.sender = context.sender;
         facts.sender_ours = is_ours(context.sender);
+        facts.sender_was_bare = context.sender_was_bare;
     }
     if (stage >= Stage::rcpt && !context.recipient.empty()) {
         facts.recipient = context.recipient;

@@ -421,6 +421,7 @@ void SessionHandler::on(smtp::event::Mail& mail) {
         schedule_of(mail.parameters));
     log_.begin_row();
     if (policy_chain_) policy_chain_->context.size = mail.parameters.size.value_or(0);
+    if (access_) access_->context.sender_was_bare = !mail.path.null() && mail.path.mailbox->bare();
     with_policy_checks(Stage::mail, [this] {
         static const Reply ok{250, {2, 1, 0}, "Ok"};
         answer(ok);
