@@ -314,6 +314,7 @@ void Settlement::check_loops() {
         check_filter(fmt::format("listen.{}.content_filter", listener.name), listener.content_filter);
     }
     check_filter("submit.content_filter", config_.submit.content_filter);
+    for (const auto& [key, filter] : config_.content.filters()) check_filter(key, filter);
     for (const auto& rule : config_.routes)
         for (const auto& equals : rule.next_hops)
             for (const auto& hop : equals)

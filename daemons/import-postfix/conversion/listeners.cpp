@@ -401,7 +401,9 @@ void other_service(Import& import, const Service& service) {
         is_it(import.value("content_filter")) || std::ranges::any_of(import.services, [&](const auto& each) {
             return is_it(each.own("content_filter").value_or(""));
         });
-    if (filters && (service.command == "smtp" || service.command == "lmtp")) {
+    const bool by_rules = !filters && service.name != "smtp" && service.name != "relay" && service.name != "lmtp" &&
+                          !is_named_by_transport_maps(import, service) && is_named_by_filter(import, service);
+    if ((filters || by_rules) && (service.command == "smtp" || service.command == "lmtp")) {
         for (const auto& over : service.overrides)
             if (std::ranges::find(always_for_filters, over.name) == std::end(always_for_filters))
                 import.record_override(service, over, "applies to all servers: see [smtp_client]");

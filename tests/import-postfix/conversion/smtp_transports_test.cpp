@@ -39,3 +39,21 @@ TEST_CASE("a transport by sender that has more than source addresses is a route"
     CHECK(key(from, "table.sender_transports.entries") == R"(["@a.example slow:", "@b.example slow:[relay.example]"])");
     CHECK(key(from, "route.\"slow\".tls") == R"("none")");
 }
+
+TEST_CASE("FILTER of checks and access tables: its transport becomes a route of that name") {
+    const auto from = drafted(
+        "header_checks = regexp:/pf/h\nsmtpd_sender_restrictions = check_sender_access hash:/pf/s\n",
+        {{"/pf/h", "/^X-Spam/ FILTER Scan:[127.0.0.1]:10024\n/^X-Mail/ FILTER deliver:unix:private/scan\n"},
+         {"/pf/s", "a.example FILTER Scan:[127.0.0.1]:10025\nb.example FILTER lmtp:unix:/run/scan\n"}},
+        smtp_line + "Scan unix - - n - 2 smtp\n  -o smtp_send_xforward_command=yes\ndeliver unix - - n - - lmtp\n");
+    const auto rules = key(from, "content.header_checks");
+    CHECK_MESSAGE(rules.find("\"/^X-Spam/ FILTER scan:[127.0.0.1]:10024\"") != std::string::npos, rules);
+    CHECK_MESSAGE(rules.find("\"/^X-Mail/ FILTER lmtp:/var/spool/postfix/private/scan\"") != std::string::npos, rules);
+    CHECK(key(from, "route.\"scan\".next_hop") == "\"[127.0.0.1]:10025\"");
+    CHECK(key(from, "route.\"scan\".connections") == "2");
+    CHECK(from.undecided.empty());
+    const auto pipe = drafted("header_checks = regexp:/pf/h\n", {{"/pf/h", "/^X-Spam/ FILTER spam:x\n"}},
+                              smtp_line + "spam unix - n n - - pipe flags=Rq user=spam argv=/usr/bin/scan\n");
+    REQUIRE(pipe.undecided.size() == 1);
+    CHECK(pipe.undecided[0].advice.find("a program behind the queue") != std::string::npos);
+}
