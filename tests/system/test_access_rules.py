@@ -214,6 +214,21 @@ def test_tables_of_every_kind_in_their_order(guarded, tmp_path):
     assert said.returncode == 65 and 'there is no [route."scan"]' in said.stderr, said.stderr
 
 
+def test_a_table_with_one_value_for_all(guarded, block):
+    """static: of rules, of recipients, and at the command line; its value is not a file to be read."""
+    guarded.config["access.strangers"]["helo"] = ["check_helo_access static:DUNNO"]
+    guarded.config["access.strangers"]["recipient"] = ["check_recipient_access static:few"]
+    guarded.config["access_class.few"] = {"rules": ["reject_non_fqdn_sender"]}
+    guarded.config["virtual_mailbox"] = {"domains": ["v.example"], "recipients": ["static:/etc/passwd"], "deliver": f"lmtp:[{block.host(44)}]:24"}
+    guarded.start()
+    assert rcpt(guarded, "good@x.example", "anybody@v.example").startswith("250")
+    assert rcpt(guarded, "good@x", "anybody@v.example").startswith("504 5.5.2 <good@x>: Sender address rejected")
+    asked = guarded.run("postrider", "map", "--query", "anybody@v.example", "static:/etc/passwd")
+    assert asked.stdout == "/etc/passwd\n", asked
+    said = guarded.run("postrider", "map", "-c", guarded.file, "--check")
+    assert said.returncode == 0, said
+
+
 def test_what_tables_do_with_messages(guarded, tmp_path, block):
     policy = PolicyServer(block.host(40), block.port())
     try:

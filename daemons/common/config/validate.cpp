@@ -371,7 +371,7 @@ void Settlement::check_tables() {
         if (what->kind == tables::Kind::section) {
             if (std::ranges::find(config_.tables, what->name, &LookupTable::name) == config_.tables.end())
                 toml_.problem({line, column}, fmt::format("{}: there is no [table.{}]", key, what->name));
-        } else if (what->address == common::ServiceAddress{}) {
+        } else if (what->address == common::ServiceAddress{} && what->kind != tables::Kind::fixed) {
             config_.files.push_back({what->name, key, line, column});
         }
     }

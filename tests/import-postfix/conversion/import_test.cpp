@@ -152,6 +152,9 @@ TEST_CASE("each setting comes out as one key") {
         {"notify_classes = bounce, delay, 2bounce", "bounce.postmaster_copy",
          R"(["failed", "delayed", "undeliverable"])"},
         {"always_bcc = a@b.example", "automatic_bcc.always", R"(["a@b.example"])"},
+        {"virtual_mailbox_domains = b.example\nvirtual_mailbox_maps = proxy:static:all\nvirtual_transport = "
+         "lmtp:inet:[::1]:24",
+         "virtual_mailbox.recipients", R"(["static:all"])"},
         {"myorigin = $mydomain\nalways_bcc = archive", "automatic_bcc.always", R"(["archive@site.example"])"},
         {"recipient_bcc_maps = hash:/pf/bcc",
          "automatic_bcc.by_recipient",
