@@ -421,6 +421,16 @@ void other_service(Import& import, const Service& service) {
         }
         if (becomes_route(import, service)) return import_route_of_transport(import, service);
         if (is_pool_for_senders(import, service)) return import.record_service(service, Kind::converted);
+        const auto named_by = [&](std::string_view name) {
+            return own_smtp_transport(import, import.value(name)) == &service;
+        };
+        if (named_by("default_transport") || named_by("relay_transport")) return; // its settings: with the routes
+        if (named_by("virtual_transport") || named_by("mailbox_transport") || named_by("local_transport")) {
+            for (const auto& over : service.overrides)
+                import.record_override(service, over,
+                                       "deliveries to a server for mailboxes have no settings of their own");
+            return import.record_service(service, Kind::converted);
+        }
         import.record_service(service, Kind::unsupported,
                               "another SMTP transport: write a [route] for the domains that use it, with its own tls, "
                               "connections or pool; for senders that use it, [pools] by_sender selects a [pool.NAME]");
