@@ -67,6 +67,7 @@ bool FilterRun::take_result(const common::HeaderCheckResult& judged) {
         return false;
     }
     if (!judged.hold.empty()) hold(judged.hold);
+    if (!judged.content_filter.empty()) envelope_.content_filter = judged.content_filter;
     return true;
 }
 

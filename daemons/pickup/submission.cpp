@@ -466,7 +466,7 @@ void Submission::pass_on() {
 
 // Of mail for a content filter, when it has come back.
 bool Submission::add_automatic_bcc() {
-    if (!context_.config->submit.content_filter.empty()) return false;
+    if (!context_.config->submit.content_filter.empty() || !envelope_.content_filter.empty()) return false;
     return common::add_automatic_bcc(context_.config->automatic_bcc, envelope_);
 }
 

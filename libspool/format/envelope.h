@@ -168,7 +168,8 @@ struct Envelope {
     Trace trace = Trace::none;
     std::string
         returned_to; // [listen.<name>] to which a content filter returned it; the rest is of where it came first
-    Edits edits;     // of the header, by filters: the content is sent and shown as edited
+    std::string content_filter; // where it goes first instead of where its listener says; "" as that says
+    Edits edits;                // of the header, by filters: the content is sent and shown as edited
 
     // NDRs and copies.
     std::optional<QueueId> parent; // the message that this one is about
@@ -232,6 +233,7 @@ struct Envelope {
         f(55, m.headers);
         f(56, m.returned_to);
         f(57, m.transferred);
+        f(58, m.content_filter);
     }
     bool operator==(const Envelope&) const = default;
 };

@@ -44,6 +44,8 @@ std::string violates_writer_rights(const Envelope& envelope, std::uint8_t slot) 
             return "recipient " + recipient.address + " has a " + std::string(field) +
                    ", which its writer "
                    "may not set";
+    if (!envelope.content_filter.empty() && slot == report_slot)
+        return "it names a content filter, which its writer may not do";
     if (!envelope.rerouted_to.empty()) return "it is marked as rerouted, which its writer may not do";
     const bool report = envelope.origin == Origin::report || envelope.parent || envelope.pass != 0;
     if (report && slot != report_slot) return "it is a report, which its writer may not create";

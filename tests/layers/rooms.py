@@ -73,7 +73,7 @@ ROOMS = {
     # expansion of addresses into recipients
     "daemons/decide/addressing": {"daemons/decide/rewriting", "daemons/decide/routing"},
     # access rules for clients and their mail: what they are, and what they decide
-    "daemons/decide/access": {"daemons/decide/rewriting"},
+    "daemons/decide/access": {"daemons/decide/rewriting", "daemons/decide/routing"},
     # the tests of a client before it may send mail, and what is remembered of them
     "daemons/decide/screening": set(),
     # decisions about one message: DSN, idempotency, signing, suppression
@@ -95,7 +95,8 @@ ROOMS = {
     # declares the key tables of all sections
     "daemons/common/config/sections": {"daemons/common/config/schema"},
     # formats of table files, their rules and specifications
-    "daemons/common/lookup/format": {"daemons/common/net", "daemons/common/runtime", "daemons/common/text"},
+    "daemons/common/lookup/format": {"daemons/common/net", "daemons/common/runtime", "daemons/common/text",
+        "daemons/decide/routing"},
     # tables in databases: the files that describe their queries, templates, results; pure
     "daemons/common/lookup/database": {"daemons/common/lookup/format"},
     # sections for recipients: local, addresses, tables
@@ -113,7 +114,7 @@ ROOMS = {
     # sections for accepting mail: listeners, TLS, AUTH, filters
     "daemons/common/config/sections/server": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/config/sections/system", "daemons/common/lookup/format", "daemons/common/net",
-        "daemons/common/text", "daemons/decide/access", "daemons/decide/screening"},
+        "daemons/common/text", "daemons/decide/access", "daemons/decide/routing", "daemons/decide/screening"},
     # the messages between daemons, as values
     "daemons/common/proto": {"daemons/decide/hosts", "daemons/decide/tls"},
     # TLS contexts, sessions and the verification of servers
@@ -169,7 +170,8 @@ ROOMS = {
         "daemons/common/net", "daemons/common/runtime"},
     # the effect of header checks on one message
     "daemons/common/filters": {"daemons/common/config/sections/delivery", "daemons/common/config/sections/server",
-        "daemons/common/filters/milter", "daemons/common/lookup/format", "daemons/decide/rewriting"},
+        "daemons/common/filters/milter", "daemons/common/lookup/format", "daemons/decide/rewriting",
+        "daemons/decide/routing"},
     # the DNS resolver and its answers
     "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",
         "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},

@@ -46,6 +46,7 @@ strict@odd.example users_only
 discard@odd.example DISCARD
 hold@odd.example HOLD
 prepend@odd.example PREPEND X-Sender: odd
+filter@odd.example FILTER smtp:[127.0.0.1]:9
 nobody@ REJECT
 """
 RECIPIENTS = """/^abuse@/ OK
@@ -80,7 +81,7 @@ GREETINGS = ["mail.far.example", "localhost", "x.dyn.example", "warn.example", "
              "192.0.2.3", "trusted.example"]
 FROM = ["ann@far.example", "bad@far.example", "x@sub.blocked.example", "number@odd.example", "text@odd.example", "defer@odd.example",
         "both@odd.example", "strict@odd.example", "", "discard@odd.example", "hold@odd.example", "prepend@odd.example",
-        "nobody@plain.example", "x@incomplete"]
+        "filter@odd.example", "nobody@plain.example", "x@incomplete"]
 TO = ["ann@local.example", "abuse@local.example", "closed@local.example", "closed+x@local.example", "later@local.example",
       "plus@local.example", "plus+x@local.example", "list@local.example", "x@relay.example", "x@sub.relay.example", "x@else.example",
       "abuse@else.example"]
@@ -210,9 +211,24 @@ def test_tables_of_every_kind_in_their_order(guarded, tmp_path):
     wait_until(lambda: rcpt(guarded, "good@x.example").startswith("250"), 15, lambda: "the table as it was")
     said = guarded.run("postrider", "check", "-c", guarded.file)
     assert said.returncode == 0, said.stderr
-    (tmp_path / "senders").write_text("text@x.example FILTER smtp:[127.0.0.1]:10024\n")
+    (tmp_path / "senders").write_text("text@x.example FILTER scan:[127.0.0.1]:10024\n")
     said = guarded.run("postrider", "map", "-c", guarded.file, "--check")
-    assert said.returncode == 65 and "filters after the queue are not supported" in said.stderr, said.stderr
+    assert said.returncode == 65 and 'there is no [route."scan"]' in said.stderr, said.stderr
+
+
+def test_a_table_with_one_value_for_all(guarded, block):
+    """static: of rules, of recipients, and at the command line; its value is not a file to be read."""
+    guarded.config["access.strangers"]["helo"] = ["check_helo_access static:DUNNO"]
+    guarded.config["access.strangers"]["recipient"] = ["check_recipient_access static:few"]
+    guarded.config["access_class.few"] = {"rules": ["reject_non_fqdn_sender"]}
+    guarded.config["virtual_mailbox"] = {"domains": ["v.example"], "recipients": ["static:/etc/passwd"], "deliver": f"lmtp:[{block.host(44)}]:24"}
+    guarded.start()
+    assert rcpt(guarded, "good@x.example", "anybody@v.example").startswith("250")
+    assert rcpt(guarded, "good@x", "anybody@v.example").startswith("504 5.5.2 <good@x>: Sender address rejected")
+    asked = guarded.run("postrider", "map", "--query", "anybody@v.example", "static:/etc/passwd")
+    assert asked.stdout == "/etc/passwd\n", asked
+    said = guarded.run("postrider", "map", "-c", guarded.file, "--check")
+    assert said.returncode == 0, said
 
 
 def test_what_tables_do_with_messages(guarded, tmp_path, block):

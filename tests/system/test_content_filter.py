@@ -270,3 +270,97 @@ def test_a_route_can_name_it(filtered):
     for _ in range(5):
         mta.submit("other@test.example")
     assert all("X-Filtered" in each for each in mta.wait_mailbox(5, user="other")) and filter.most_at_once == 1
+
+
+# --- FILTER: rules that choose the filter of a message
+
+@pytest.fixture
+def chosen(filtered, block):
+    """(mta, usual, special): rules choose the special one; all other mail goes through the usual one. Both give mail back."""
+    mta, usual, _ = filtered
+    special = ContentFilter(block.host(22), block.port(), usual.back)
+    yield mta, usual, special
+    special.stop()
+
+
+def senders(mta, tmp_path, lines):
+    (tmp_path / "senders").write_text(lines)
+    mta.config["access.strangers"] = {"listeners": ["relay"], "sender": [f"check_sender_access text:{tmp_path}/senders"]}
+
+
+def test_a_table_chooses_the_filter(chosen, tmp_path):
+    """And mail that is back goes to none, whatever the table says of it."""
+    mta, usual, special = chosen
+    there = f"[{special.address}]:{special.port}"
+    senders(mta, tmp_path, f"special@test.example FILTER smtp:{there}\n")
+    mta.config["access.back"] = {"listeners": ["filtered"], "sender": mta.config["access.strangers"]["sender"]}
+    mta.config["automatic_bcc"] = {"always": [f"{mta.user}@test.example"]}
+    mta.start()
+    mta.submit("other@test.example", sender="special@test.example", port=mta.relay_port)
+    [delivered] = mta.wait_mailbox(1, user="other")
+    assert delivered.count("X-Filtered: yes") == 1
+    mta.wait_mailbox(1)
+    mta.wait_log(r"filter: RCPT from \S+: <special@test\.example>: Sender address triggers FILTER smtp:\S+; from=<special@test\.example> ")
+    mta.submit("other@test.example", port=mta.relay_port)
+    mta.wait_mailbox(2, user="other")
+    mta.wait_mailbox(2)
+    mta.wait_until_empty()
+    assert [each[0] for each in special.seen] == ["special@test.example"] and [each[0] for each in usual.seen] == ["sender@test.example"]
+    assert len(mta.mailbox()) == 2, "one copy each"
+
+
+def test_the_last_rule_chooses_and_the_message_keeps_it(chosen, tmp_path):
+    """The filter is away; the configuration changes; the message waits for its own. A route limits its connections."""
+    mta, usual, special = chosen
+    mta.config['route."scan"'] = {"next_hop": "[192.0.2.1]:25", "connections": 1}
+    senders(mta, tmp_path, "sender@test.example FILTER smtp:[192.0.2.7]:25\n")
+    mta.config["content"] = {"header_checks": [rf"/^Subject: special/ FILTER Scan:[{special.address}]:{special.port}"]}
+    special.stop()
+    mta.start()
+    id = mta.submit("other@test.example", port=mta.relay_port, subject="special")
+    mta.wait_log(rf"{id}: filter: header Subject: special from ")
+    mta.wait_log(rf"{id}: to=<other@test\.example>.*status=deferred.*Connection refused")
+    shown = mta.command("message", "show", id).stdout
+    assert f"scan:[{special.address}]:{special.port}" in shown and re.search(r"Filter +scan:\[", shown), shown
+    done = mta.command("message", "reroute", "[192.0.2.9]:25", id, check=False)
+    assert "goes through the content filter scan:" in done.stdout + done.stderr, done
+    del mta.config["content"]
+    mta.restart()
+    special.start()
+    mta.flush()
+    [delivered] = mta.wait_mailbox(1, user="other")
+    assert delivered.count("X-Filtered: yes") == 1 and len(special.seen) == 1 and usual.seen == []
+    assert special.said("XFORWARD")[0].endswith("SOURCE=REMOTE")
+
+
+def test_a_rule_for_programs_mail(chosen):
+    mta, usual, special = chosen
+    for each in ("listen.relay", "listen.submission", "submit"):
+        del mta.config[each]["content_filter"]
+    mta.config["content"] = {"body_checks": [rf"/^scan me/ FILTER [{special.address}]:{special.port}"]}
+    mta.start()
+    assert mta.sendmail("other@test.example", input="Subject: x\n\nscan me\n").returncode == 0
+    mta.wait_mailbox(1, user="other")
+    assert mta.sendmail("other@test.example", input="Subject: x\n\nnot me\n").returncode == 0
+    mta.wait_mailbox(2, user="other")
+    assert len(special.seen) == 1 and usual.seen == []
+    assert special.said("XFORWARD")[0].endswith("SOURCE=LOCAL")
+
+
+def test_rules_name_filters_that_there_are(chosen):
+    mta, _, _ = chosen
+    for rule, says in ((f"/x/ FILTER smtp:[{mta.address}]:{mta.relay_port}", "content.header_checks: "),
+                       ("/x/ FILTER scan:", '"scan" is neither a host in brackets'),
+                       ("/x/ FILTER smtp:scan.example", "FILTER: expected a host in brackets, such as smtp:[127.0.0.1]:10024")):
+        mta.config["content"] = {"header_checks": [rule]}
+        mta.write_config()
+        checked = mta.command("check", check=False)
+        assert checked.returncode != 0 and says in checked.stderr, checked
+
+
+def test_a_trial_names_the_filter(chosen, tmp_path):
+    mta, _, special = chosen
+    senders(mta, tmp_path, f"special@test.example FILTER [{special.address}]:{special.port}\n")
+    mta.start()
+    said = mta.command("try", "--client", "192.0.2.9", "--name", "far.example", "--from", "special@test.example", "--to", "other@test.example", check=False)
+    assert f"through the content filter [{special.address}]:{special.port}" in said.stdout, said

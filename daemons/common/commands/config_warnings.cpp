@@ -55,11 +55,11 @@ std::string about_drop(const config::Config& config) {
 
 std::string about_content_filters(const config::Config& config) {
     const auto& all = config.listeners;
-    const bool used = !config.submit.content_filter.empty() ||
+    const bool used = !config.submit.content_filter.empty() || !config.content.filters().empty() ||
                       std::ranges::any_of(all, [](const auto& each) { return !each.content_filter.empty(); });
     if (!used || std::ranges::count(all, config::Service::filtered, &config::Listener::service) > 0) return {};
-    return "content_filter is set, but no listener has service = \"filtered\", so a filter cannot return mail: "
-           "other listeners would treat it as mail of the filter's own";
+    return "content_filter or FILTER is set, but no listener has service = \"filtered\", so a filter cannot return "
+           "mail: other listeners would treat it as mail of the filter's own";
 }
 
 // Those that servers are shown, each file once, with its key's.

@@ -314,6 +314,7 @@ void Settlement::check_loops() {
         check_filter(fmt::format("listen.{}.content_filter", listener.name), listener.content_filter);
     }
     check_filter("submit.content_filter", config_.submit.content_filter);
+    for (const auto& [key, filter] : config_.content.filters()) check_filter(key, filter);
     for (const auto& rule : config_.routes)
         for (const auto& equals : rule.next_hops)
             for (const auto& hop : equals)
@@ -370,7 +371,7 @@ void Settlement::check_tables() {
         if (what->kind == tables::Kind::section) {
             if (std::ranges::find(config_.tables, what->name, &LookupTable::name) == config_.tables.end())
                 toml_.problem({line, column}, fmt::format("{}: there is no [table.{}]", key, what->name));
-        } else if (what->address == common::ServiceAddress{}) {
+        } else if (what->address == common::ServiceAddress{} && what->kind != tables::Kind::fixed) {
             config_.files.push_back({what->name, key, line, column});
         }
     }

@@ -50,6 +50,7 @@ std::string_view verb_of(Action action) {
     case Action::discard: return "discard";
     case Action::hold: return "hold";
     case Action::redirect: return "redirect";
+    case Action::filter: return "filter";
     case Action::warn: return "warning";
     case Action::prepend: return "prepend";
     case Action::replace: return "replace";

@@ -1,4 +1,5 @@
 #include "daemons/common/filters/header_check_result.h"
+#include "daemons/decide/routing/filter_destination.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -41,6 +42,7 @@ void take_finding(ContentFinding finding, milter::Message& message, HeaderCheckR
         result.warnings.push_back(fmt::format("header check: not an address to {} to: {}",
                                               finding.action == Action::bcc ? "copy" : "redirect", text));
         return;
+    case Action::filter: result.content_filter = decide::filter_destination(finding.text).value_or(""); break;
     case Action::ignore:
     case Action::dunno: return;
     default: break;

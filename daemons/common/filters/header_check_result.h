@@ -22,7 +22,8 @@ struct HeaderCheckResult {
     std::vector<Line> lines; // for the log, one for each finding
     std::vector<std::string> warnings;
     std::optional<smtp::Reply> refusal;
-    std::string hold, discard; // not empty: why
+    std::string hold, discard;  // not empty: why
+    std::string content_filter; // not empty: the message goes there first
     bool is_final() const { return refusal || !discard.empty(); }
 };
 

@@ -1,6 +1,7 @@
 #include "daemons/decide/access/evaluation.h"
 #include "daemons/decide/access/names.h"
 #include "daemons/decide/rewriting/address_keys.h"
+#include "daemons/decide/routing/filter_destination.h"
 #include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -334,7 +335,8 @@ Evaluation::Outcome Evaluation::take_effect(std::string_view action, std::string
         note(said);
         return Outcome::next;
     }
-    if (action == "filter") return fault(whole + ": filters after the queue are not supported: use a [milter.NAME]");
+    const auto filter = action == "filter" ? filter_destination(text) : std::nullopt;
+    if (action == "filter" && !filter) return fault(fmt::format("{}: {}", whole, not_a_filter));
     if (!facts_.sender) return wrong("with delay_reject = false, there is no message yet");
     const auto whose = fmt::format("<{}>: {} ", smtp::printable(about.name, 320), about.kind);
     if (action == "hold" || action == "discard") {
@@ -344,6 +346,11 @@ Evaluation::Outcome Evaluation::take_effect(std::string_view action, std::string
         if (!known) note(whose + why);
         effect = why;
         return action == "hold" ? Outcome::next : Outcome::permit;
+    }
+    if (filter) {
+        note(fmt::format("{}triggers FILTER {}", whose, said));
+        decision_.content_filter = *filter;
+        return Outcome::next;
     }
     if (action == "prepend") {
         if (lists_[list_] == List::end_of_data) return wrong("it is too late to add a header field");

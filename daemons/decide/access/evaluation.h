@@ -36,6 +36,7 @@ struct Trace {
 struct Decision {
     std::optional<smtp::Reply> rejection;
     std::string hold, discard, redirect; // texts; "" no
+    std::string content_filter;          // of all recipients, before anything else; "" the listener's
     std::vector<std::string> fields;     // for the head of the message
     std::vector<std::string> copies;     // further recipients
     std::vector<Note> notes;

@@ -1,5 +1,6 @@
 #include "daemons/decide/access/result_lint.h"
 #include "daemons/decide/access/rule.h"
+#include "daemons/decide/routing/filter_destination.h"
 #include "libsmtp/text/text.h"
 #include "libsmtp/text/trim.h"
 #include <algorithm>
@@ -7,7 +8,20 @@
 
 namespace decide::access {
 
-std::optional<WrongResult> wrong_result(std::string_view value, const std::function<bool(std::string_view)>& is_class) {
+namespace {
+
+std::optional<WrongResult> wrong_filter(std::string_view text, const std::function<bool(std::string_view)>& is_route) {
+    const auto filter = filter_destination(text);
+    if (!filter) return WrongResult{fmt::format("FILTER: {}", not_a_filter)};
+    const auto route = route_of_filter(*filter);
+    if (route.empty() || is_route(route)) return {};
+    return WrongResult{fmt::format("FILTER: there is no [route.\"{}\"]", route)};
+}
+
+} // namespace
+
+std::optional<WrongResult> wrong_result(std::string_view value, const std::function<bool(std::string_view)>& is_class,
+                                        const std::function<bool(std::string_view)>& is_route) {
     constexpr std::string_view simple[] = {"dunno", "ok",   "relay", "reject",  "defer",          "defer_if_permit",
                                            "info",  "warn", "hold",  "discard", "defer_if_reject"};
     const auto ineffective = [](std::string why) { return WrongResult{std::move(why), false}; };
@@ -21,7 +35,7 @@ std::optional<WrongResult> wrong_result(std::string_view value, const std::funct
     if (reply && text.empty())
         return ineffective(fmt::format("{} without a text permits, as any number does: add a text to reject", first));
     if (reply || (digits && text.empty())) return {};
-    if (action == "filter") return WrongResult{"filters after the queue are not supported: use a [milter.NAME]"};
+    if (action == "filter") return wrong_filter(text, is_route);
     if (action == "redirect" || action == "bcc") {
         if (text.find('@') != text.npos && text.find_first_of(" \t<>,") == text.npos) return {};
         return ineffective(fmt::format("{} has no effect without an address", first));

@@ -13,7 +13,8 @@ struct WrongResult {
         true; // mail that gets it, as a faulty configuration; else it permits or has no effect, as in Postfix
 };
 
-// What is wrong with it; nullopt: nothing. `is_class`: is there an [access_class] of that name?
-std::optional<WrongResult> wrong_result(std::string_view value, const std::function<bool(std::string_view)>& is_class);
+// What is wrong with it; nullopt: nothing. `is_class`: is there an [access_class] of that name? `is_route`: a [route]?
+std::optional<WrongResult> wrong_result(std::string_view value, const std::function<bool(std::string_view)>& is_class,
+                                        const std::function<bool(std::string_view)>& is_route);
 
 } // namespace decide::access

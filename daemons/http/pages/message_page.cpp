@@ -50,7 +50,8 @@ Html envelope(const json& message, smtp::WallTime now) {
                      {"Message-ID", optional_text(message, "message_id")},
                      {"Held by", optional_text(message, "held_by")},
                      {"Held because", optional_text(message, "held_reason")},
-                     {"Rerouted to", optional_text(message, "rerouted_to")}});
+                     {"Rerouted to", optional_text(message, "rerouted_to")},
+                     {"Content filter", optional_text(message, "content_filter")}});
 }
 
 // What the first closed gate says, and what to do.

@@ -132,7 +132,8 @@ json message_in_detail() {
                                                                {"problem_message", flag()},
                                                                {"held_by", text()},
                                                                {"held_reason", text()},
-                                                               {"rerouted_to", text()}},
+                                                               {"rerouted_to", text()},
+                                                               {"content_filter", text()}},
                                                               {{"deliver_by", time()}, {"late_mail", text()}}));
 }
 

@@ -1,6 +1,8 @@
 #include "daemons/import-postfix/conversion/access_rules.h"
 #include "daemons/decide/access/result_lint.h"
 #include "daemons/decide/access/rule.h"
+#include "daemons/decide/routing/filter_destination.h"
+#include "daemons/import-postfix/conversion/next_hops.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "libsmtp/text/text.h"
@@ -47,6 +49,14 @@ std::optional<Rule> rule_like(const Restriction& restriction) {
 Restriction inner(const Restriction& warning) {
     const auto blank = std::min(warning.more.find(' '), warning.more.size());
     return {warning.more.substr(0, blank), blank < warning.more.size() ? warning.more.substr(blank + 1) : ""};
+}
+
+// "FILTER x": x; else "".
+std::string_view value_of_filter(std::string_view value) {
+    constexpr std::string_view word = "FILTER";
+    value = postfix::trimmed(value);
+    if (!smtp::same_ignoring_case(value.substr(0, value.find_first_of(" \t")), word)) return {};
+    return postfix::trimmed(value.substr(word.size()));
 }
 
 } // namespace
@@ -125,15 +135,46 @@ void AccessRules::check_entries(std::string_view setting, const std::string& wor
     std::string_view bare = argument;
     while (bare.starts_with("proxy:")) bare.remove_prefix(6);
     const auto type = bare.substr(0, bare.find(':'));
+    if (type == "regexp" || type == "pcre" || type == "cidr") return check_filters(setting, word, argument, reporter);
     constexpr std::string_view readable[] = {"hash", "btree", "texthash", "dbm", "cdb", "sdbm", "inline"};
     if (std::ranges::find(readable, type) == std::end(readable)) return;
     const auto entries = table_entries(import_, setting, argument);
     std::size_t named = 0;
     for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
-        const auto wrong =
-            decide::access::wrong_result(entry.value, [this](std::string_view name) { return is_class(name); });
+        if (const auto filter = value_of_filter(entry.value); !filter.empty()) {
+            check_filter(setting, fmt::format("{} {}: {} {}", word, argument, entry.key, entry.value), filter,
+                         reporter);
+            continue;
+        }
+        const auto wrong = decide::access::wrong_result(
+            entry.value, [this](std::string_view name) { return is_class(name); },
+            [](std::string_view) { return true; });
         if (!wrong || !wrong->rejects || ++named > most_entries_named) continue;
         reporter.unguarded(setting, fmt::format("{} {}: {} {}", word, argument, entry.key, entry.value), wrong->why);
+    }
+}
+
+// The tables stay as they are: what they say has to mean the same here.
+void AccessRules::check_filter(std::string_view setting, const std::string& guard, std::string_view value,
+                               const Reporter& reporter) {
+    const auto filter = imported_filter(import_, value);
+    if (!filter) return reporter.unguarded(setting, guard, filter.error());
+    if (decide::filter_destination(value) != *filter)
+        reporter.unguarded(setting, guard, fmt::format("write FILTER {} in the table", *filter));
+}
+
+// Of tables of patterns: where a line ends with FILTER and its destination.
+void AccessRules::check_filters(std::string_view setting, const std::string& word, const std::string& argument,
+                                const Reporter& reporter) {
+    const auto type = postfix::parse_typed(argument.substr(argument.starts_with("proxy:") ? 6 : 0));
+    if (!type || !import_.environment.exists(import_.resolved_path(type->name))) return;
+    const auto lines = postfix::logical_lines(import_.file(setting, type->name), import_.resolved_path(type->name));
+    std::size_t named = 0;
+    for (const auto& line : lines ? *lines : std::vector<postfix::LogicalLine>{}) {
+        const auto words = postfix::words_of(line.text);
+        if (words.size() < 3 || !smtp::same_ignoring_case(words[words.size() - 2], "FILTER")) continue;
+        if (++named <= most_entries_named)
+            check_filter(setting, fmt::format("{} {} line {}", word, argument, line.line), words.back(), reporter);
     }
 }
 

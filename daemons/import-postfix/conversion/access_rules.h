@@ -54,6 +54,10 @@ private:
                                         const Reporter& reporter);
     void check_entries(std::string_view setting, const std::string& word, const std::string& argument,
                        const Reporter& reporter);
+    void check_filter(std::string_view setting, const std::string& guard, std::string_view value,
+                      const Reporter& reporter);
+    void check_filters(std::string_view setting, const std::string& word, const std::string& argument,
+                       const Reporter& reporter);
     void add_classes(const Reporter& reporter);
 
     Import& import_;

@@ -49,12 +49,8 @@ void virtual_mailboxes(Import& import) {
         import.mark_converted("virtual_transport");
     if (!import.draft.find("virtual_mailbox.domains")) return;
     const auto transport = import.value("virtual_transport");
-    if (transport.starts_with("lmtp:")) {
-        if (const auto hop = lmtp_hop(import, transport.substr(5)))
-            return import.set("virtual_mailbox.deliver", toml(*hop), "virtual_transport");
-    } else if (transport.starts_with("smtp:") || transport.starts_with("relay:")) {
-        if (const auto hop = next_hop(transport.substr(transport.find(':') + 1)))
-            return import.set("virtual_mailbox.deliver", toml(*hop), "virtual_transport");
+    if (const auto hop = next_hop_of_transport(import, transport); !hop.empty()) {
+        return import.set("virtual_mailbox.deliver", toml(hop), "virtual_transport");
     } else if (transport == "virtual" || transport == "virtual:") {
         return virtual_files(import);
     }

@@ -1,6 +1,10 @@
-// content_filter: mail that a filter behind the queue gets over SMTP or LMTP, and sends back to a listener of its own.
+// content_filter, and FILTER of access tables and checks: mail that a filter behind the queue gets over SMTP or LMTP,
+// and sends back to a listener of its own.
+#include "daemons/decide/routing/filter_destination.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/postfix/lists.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <expected>
 #include <fmt/format.h>
@@ -19,8 +23,8 @@ const Service* transport_named(const Import& import, std::string_view name) {
     return found == import.services.end() ? nullptr : &*found;
 }
 
-// "smtp-amavis:[127.0.0.1]:10024": the value of our key. The error: why there is none.
-std::expected<std::string, std::string> filter_of(Import& import, std::string_view value) {
+// "smtp-amavis:[127.0.0.1]:10024": the host. The error: why there is none.
+std::expected<std::string, std::string> hop_of_filter(Import& import, std::string_view value) {
     const auto colon = std::min(value.find(':'), value.size());
     const auto name = value.substr(0, colon), where = value.substr(std::min(colon + 1, value.size()));
     const auto* transport = transport_named(import, name);
@@ -33,13 +37,25 @@ std::expected<std::string, std::string> filter_of(Import& import, std::string_vi
     const auto hop = where.empty() ? std::nullopt : lmtp ? lmtp_hop(import, where) : next_hop(where);
     if (!hop || !(hop->starts_with("lmtp:") || hop->starts_with('[')))
         return std::unexpected(fmt::format("\"{}\" is not a host in brackets, such as [127.0.0.1]:10024", where));
-    const auto limit = transport ? postfix::number_of(transport->process_limit) : std::nullopt;
-    if (!limit || *limit == 0) return *hop;
-    const auto route = fmt::format("route.\"{}\"", name);
-    import.draft.set(route + ".next_hop", toml(*hop),
-                     fmt::format("{} {}, master.cf line {}", transport->name, transport->type, transport->line));
-    import.draft.set(route + ".connections", fmt::format("{}", *limit));
-    return std::string(name);
+    return *hop;
+}
+
+void set_route(Import& import, const Service& transport, const std::string& hop) {
+    const auto route = fmt::format("route.{}", toml(smtp::lowered(transport.name)));
+    import.draft.set(route + ".next_hop", toml(hop),
+                     fmt::format("{} {}, master.cf line {}", transport.name, transport.type, transport.line));
+    if (const auto limit = postfix::number_of(transport.process_limit); limit && *limit > 0)
+        import.draft.set(route + ".connections", fmt::format("{}", *limit));
+}
+
+// The value of our key: a transport with a limit becomes a route.
+std::expected<std::string, std::string> filter_of(Import& import, std::string_view value) {
+    const auto hop = hop_of_filter(import, value);
+    const auto* transport = transport_named(import, value.substr(0, value.find(':')));
+    const auto limit = hop && transport ? postfix::number_of(transport->process_limit) : std::nullopt;
+    if (!limit || *limit == 0) return hop;
+    set_route(import, *transport, *hop);
+    return smtp::lowered(transport->name);
 }
 
 // The filter of mail that this service takes.
@@ -55,6 +71,44 @@ void set_filter(Import& import, const Service* service, const std::string& value
 }
 
 } // namespace
+
+// Transports of master.cf are routes here; a table may say "amavis:[127.0.0.1]:10024" of one, whatever its next hop is.
+std::expected<std::string, std::string> imported_filter(Import& import, std::string_view value) {
+    const auto hop = hop_of_filter(import, value);
+    const auto* transport = transport_named(import, value.substr(0, value.find(':')));
+    if (!hop || !transport || transport->command != "smtp" || transport->name == "smtp" || transport->name == "relay")
+        return hop;
+    const auto by_name = decide::filter_destination(value);
+    if (!by_name || decide::route_of_filter(*by_name).empty()) return hop;
+    if (!import.draft.find(fmt::format("route.{}.next_hop", toml(smtp::lowered(transport->name)))))
+        set_route(import, *transport, *hop);
+    return *by_name;
+}
+
+bool is_named_by_filter(Import& import, const Service& service) {
+    const auto names_it = [&](const std::string& path) {
+        const auto place = import.resolved_path(path);
+        const auto text = import.environment.exists(place) ? import.environment.read(place) : "";
+        const auto lowered = smtp::lowered(text.value_or(""));
+        constexpr std::string_view word = "filter";
+        for (auto at = lowered.find(word); at != lowered.npos; at = lowered.find(word, at + 1)) {
+            const auto rest = postfix::trimmed(std::string_view(*text).substr(at + word.size()));
+            if (rest.starts_with(service.name + ":")) return true;
+        }
+        return false;
+    };
+    const auto classes = import.words("smtpd_restriction_classes");
+    return std::ranges::any_of(import.values.all(), [&](const auto& each) {
+        const auto& name = each.first;
+        if (!name.ends_with("_checks") && !name.ends_with("_restrictions") &&
+            std::ranges::find(classes, name) == classes.end())
+            return false;
+        return std::ranges::any_of(import.words(name), [&](const auto& word) {
+            const auto type = postfix::parse_typed(word);
+            return type && type->type != "inline" && type->name.starts_with('/') && names_it(type->name);
+        });
+    });
+}
 
 // A listener that takes mail back sets no filter where others have one.
 bool takes_mail_back(Import& import, const Import::Listener& listener) {

@@ -5,6 +5,7 @@
 #include "daemons/import-postfix/conversion/next_hops.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -88,6 +89,22 @@ void milters(Import& import) {
 
 using common::HeaderChecks;
 
+// "/pattern/ FILTER amavis:[127.0.0.1]:10024" with our destination. The error: why there is none.
+std::expected<std::string, std::string> with_our_filter(Import& import, const std::string& line) {
+    auto rest = postfix::trimmed(std::string_view(line));
+    if (rest.starts_with('!')) rest = postfix::trimmed(rest.substr(1));
+    constexpr std::string_view word = "FILTER";
+    if (!common::Pattern::take(rest)) return line;
+    rest = postfix::trimmed(rest);
+    const auto text = postfix::trimmed(rest.substr(std::min(word.size(), rest.size())));
+    if (!smtp::same_ignoring_case(rest.substr(0, rest.find_first_of(" \t")), word)) return line;
+    if (text.find('$') != text.npos) return std::unexpected("its destination depends on the message");
+    const auto filter = imported_filter(import, text);
+    if (!filter) return std::unexpected(filter.error());
+    const auto end = postfix::trimmed(std::string_view(line)).size() - rest.size();
+    return fmt::format("{}{} {}", postfix::trimmed(std::string_view(line)).substr(0, end), word, *filter);
+}
+
 // The rules of a setting's tables, as far as we have them; what has no counterpart is noted.
 std::vector<std::string> rules_of(Import& import, std::string_view name, HeaderChecks::Use use) {
     std::vector<std::string> rules;
@@ -116,9 +133,12 @@ std::vector<std::string> rules_of(Import& import, std::string_view name, HeaderC
                                           "if, endif and the rules between them have no counterpart");
                 continue;
             }
-            const std::string rule[] = {line.text};
-            if (const auto read = HeaderChecks::parse(rule, use))
-                rules.push_back(line.text);
+            const auto filtered = with_our_filter(import, line.text);
+            const std::string rule[] = {filtered.value_or(line.text)};
+            if (!filtered)
+                import.mark_unguarded(name, fmt::format("{} line {}", word, line.line), filtered.error());
+            else if (const auto read = HeaderChecks::parse(rule, use))
+                rules.push_back(rule[0]);
             else
                 import.mark_unguarded(name, fmt::format("{} line {}", word, line.line), read.error().why);
         }

@@ -401,7 +401,9 @@ void other_service(Import& import, const Service& service) {
         is_it(import.value("content_filter")) || std::ranges::any_of(import.services, [&](const auto& each) {
             return is_it(each.own("content_filter").value_or(""));
         });
-    if (filters && (service.command == "smtp" || service.command == "lmtp")) {
+    const bool by_rules = !filters && service.name != "smtp" && service.name != "relay" && service.name != "lmtp" &&
+                          !is_named_by_transport_maps(import, service) && is_named_by_filter(import, service);
+    if ((filters || by_rules) && (service.command == "smtp" || service.command == "lmtp")) {
         for (const auto& over : service.overrides)
             if (std::ranges::find(always_for_filters, over.name) == std::end(always_for_filters))
                 import.record_override(service, over, "applies to all servers: see [smtp_client]");
@@ -419,6 +421,16 @@ void other_service(Import& import, const Service& service) {
         }
         if (becomes_route(import, service)) return import_route_of_transport(import, service);
         if (is_pool_for_senders(import, service)) return import.record_service(service, Kind::converted);
+        const auto named_by = [&](std::string_view name) {
+            return own_smtp_transport(import, import.value(name)) == &service;
+        };
+        if (named_by("default_transport") || named_by("relay_transport")) return; // its settings: with the routes
+        if (named_by("virtual_transport") || named_by("mailbox_transport") || named_by("local_transport")) {
+            for (const auto& over : service.overrides)
+                import.record_override(service, over,
+                                       "deliveries to a server for mailboxes have no settings of their own");
+            return import.record_service(service, Kind::converted);
+        }
         import.record_service(service, Kind::unsupported,
                               "another SMTP transport: write a [route] for the domains that use it, with its own tls, "
                               "connections or pool; for senders that use it, [pools] by_sender selects a [pool.NAME]");

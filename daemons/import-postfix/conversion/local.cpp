@@ -1,6 +1,7 @@
 // Users of this system: where their mail goes, their aliases, what may be run.
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/smtp_transports.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
@@ -25,9 +26,9 @@ void mailboxes(Import& import) {
     import.mark_converted("home_mailbox"), import.mark_converted("mail_spool_directory");
 
     if (const auto transport = import.value("mailbox_transport"); !transport.empty()) {
-        const auto hop = transport.starts_with("lmtp:") ? lmtp_hop(import, transport.substr(5)) : std::nullopt;
-        if (hop)
-            import.set("local.deliver", toml(*hop), "mailbox_transport");
+        const auto hop = next_hop_of_transport(import, transport);
+        if (hop.starts_with("lmtp:"))
+            import.set("local.deliver", toml(hop), "mailbox_transport");
         else
             import.mark_unsupported(
                 "mailbox_transport",
@@ -43,14 +44,21 @@ void mailboxes(Import& import) {
     if (const auto transport = import.value("local_transport");
         import.given("local_transport") && !transport.starts_with("local")) {
         const auto null_client = transport.starts_with("error") && import.value("mydestination").empty();
-        if (null_client)
+        const auto hop = next_hop_of_transport(import, transport);
+        const auto named_before = import.draft.find("local.deliver") != nullptr;
+        if (null_client) {
             import.mark_converted("local_transport");
-        else
+        } else if (hop.starts_with("lmtp:") && !named_before) {
+            import.set("local.deliver", toml(hop), "local_transport");
+            import.add_remark("local_transport",
+                              "aliases and users of this system are looked up first, as by local(8)");
+        } else {
             import.mark_unsupported("local_transport",
                                     fmt::format("\"{}\": mail for local.domains goes to users of this system. Name "
                                                 "the domains in relay.domains and give them a [route]",
                                                 transport),
                                     keeps_mail_from_leaving(transport) ? IfLost::unguarded : IfLost::harmless);
+        }
     } else {
         import.mark_converted("local_transport");
     }

@@ -2,6 +2,7 @@
 // notation for it.
 #pragma once
 #include "daemons/import-postfix/postfix/files.h"
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,12 @@ std::optional<std::string> lmtp_hop(Import& import, std::string_view text);
 bool keeps_mail_from_leaving(std::string_view transport);
 // Of a milter or policy server; nothing: it has no numeric address.
 std::optional<std::string> service_address(Import& import, std::string_view text);
+
+// Of FILTER in access tables and checks, "amavis:[127.0.0.1]:10024": as our FILTER has it, and the [route] of a
+// transport that it names. The error: why there is none.
+std::expected<std::string, std::string> imported_filter(Import& import, std::string_view value);
+// The service of master.cf is named by such a FILTER.
+bool is_named_by_filter(Import& import, const postfix::Service& service);
 
 // The service of master.cf is named where transports are named, in main.cf or in a transport table.
 bool is_used_transport(Import& import, const postfix::Service& service);

@@ -4,6 +4,7 @@
 #include "daemons/decide/routing/routing.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/smtp_transports.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
@@ -29,7 +30,13 @@ void relayhost(Import& import) {
     const auto transport = import.value("default_transport");
     if (const auto type = postfix::parse_typed(transport); import.given("default_transport")) {
         const auto bare = type ? type->type : transport;
-        if (bare != "smtp" && bare != "relay")
+        if (own_smtp_transport(import, transport)) {
+            if (const auto hop = next_hop_of_transport(import, transport); !hop.empty() && hops.empty())
+                from = "default_transport", hops.push_back(hop);
+            else if (type && !type->name.empty() && hops.empty())
+                import.mark_unsupported("default_transport",
+                                        fmt::format("\"{}\" is not a supported next hop", type->name));
+        } else if (bare != "smtp" && bare != "relay")
             import.mark_unsupported("default_transport",
                                     fmt::format("\"{}\" has no counterpart{}", transport,
                                                 keeps_mail_from_leaving(bare)
@@ -81,10 +88,11 @@ void relay_transport(Import& import) {
     if (!import.given("relay_transport") || transport == "relay" || transport == "smtp") return;
     const auto listed = expanded_list(import, "relay_domains");
     if (listed.empty()) return; // there is no mail for it
-    std::optional<std::string> hop;
-    if (type && (type->type == "relay" || type->type == "smtp")) hop = next_hop(type->name);
-    if (type && type->type == "lmtp") hop = lmtp_hop(import, type->name);
-    if (!hop)
+    const auto* own = own_smtp_transport(import, transport);
+    const auto* all = import.draft.find("route.\"*\".next_hop");
+    auto hop = toml(next_hop_of_transport(import, transport));
+    if (own && (!type || type->name.empty())) hop = all ? all->value : toml("mx");
+    if (hop == toml(""))
         return import.mark_unsupported(
             "relay_transport",
             fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport),
@@ -95,7 +103,11 @@ void relay_transport(Import& import) {
     const bool below = import.value("parent_domain_matches_subdomains").find("relay_domains") != std::string::npos;
     for (const auto& domain : domains)
         for (const auto& pattern : below ? std::vector{domain, "." + domain} : std::vector{domain})
-            import.set(fmt::format("route.\"{}\".next_hop", pattern), toml(*hop), "relay_transport");
+            import.set(fmt::format("route.\"{}\".next_hop", pattern), hop, "relay_transport");
+    if (!own) return;
+    for (const auto& domain : domains)
+        for (const auto& pattern : below ? std::vector{domain, "." + domain} : std::vector{domain})
+            import_settings_of_transport(import, *own, pattern);
 }
 
 void limits(Import& import) {
@@ -153,6 +165,8 @@ void import_sending(Import& import) {
     if (import.error) return;
     import_tls_policies(import);
     limits(import);
+    if (const auto* own = own_smtp_transport(import, import.value("default_transport")))
+        import_settings_of_transport(import, *own, "*");
     sources(import);
     import.mark_converted("smtp_tls_wrappermode");
     if (import.flag("smtp_tls_wrappermode")) {

@@ -18,14 +18,15 @@ using postfix::Setting;
 
 class RouteOfTransport {
 public:
-    RouteOfTransport(Import& import, const Service& service)
+    // `pattern`: of its section.
+    RouteOfTransport(Import& import, const Service& service, std::string_view pattern)
         : import_(import), service_(service), name_(smtp::lowered(service.name)),
-          section_(fmt::format("route.{}", toml(name_))),
+          section_(fmt::format("route.{}", toml(std::string(pattern)))),
           values_(import.values.of(service, import.environment.directory + "/master.cf")) {}
 
     void write() {
         import_.record_service(service_, SettingResult::Kind::converted);
-        set("next_hop", toml("mx"));
+        if (!import_.draft.find(section_ + ".next_hop")) set("next_hop", toml("mx"));
         for (const auto& over : service_.overrides) add(over);
         source();
         limits();
@@ -167,6 +168,31 @@ std::vector<std::string> imported_routes(Import& import) {
     return out;
 }
 
-void import_route_of_transport(Import& import, const Service& service) { RouteOfTransport(import, service).write(); }
+void import_route_of_transport(Import& import, const Service& service) {
+    RouteOfTransport(import, service, smtp::lowered(service.name)).write();
+}
+
+const Service* own_smtp_transport(const Import& import, std::string_view transport) {
+    const auto name = transport.substr(0, transport.find(':'));
+    if (name == "smtp" || name == "relay" || name == "lmtp") return nullptr;
+    const auto found = std::ranges::find_if(import.services, [&](const Service& each) {
+        return each.type == "unix" && each.name == name && (each.command == "smtp" || each.command == "lmtp");
+    });
+    return found == import.services.end() ? nullptr : &*found;
+}
+
+void import_settings_of_transport(Import& import, const Service& service, std::string_view pattern) {
+    RouteOfTransport(import, service, pattern).write();
+}
+
+std::string next_hop_of_transport(Import& import, std::string_view transport) {
+    const auto colon = std::min(transport.find(':'), transport.size());
+    const auto name = transport.substr(0, colon), where = transport.substr(std::min(colon + 1, transport.size()));
+    const auto* own = own_smtp_transport(import, transport);
+    const auto command = own ? std::string_view(own->command) : name;
+    if (where.empty()) return {};
+    if (command == "lmtp") return lmtp_hop(import, where).value_or("");
+    return command == "smtp" || command == "relay" ? next_hop(where).value_or("") : std::string();
+}
 
 } // namespace postrider

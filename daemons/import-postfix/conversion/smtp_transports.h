@@ -13,6 +13,14 @@ class Import;
 bool becomes_route(Import& import, const postfix::Service& service);
 // The names of all that do, in lower case.
 std::vector<std::string> imported_routes(Import& import);
+// "slow:[relay.example]": the SMTP or LMTP service of master.cf of that name; none: it is Postfix's own, or another
+// program.
+const postfix::Service* own_smtp_transport(const Import& import, std::string_view transport);
+// Writes the settings of such a service into the section of a [route] for a domain, or of all ("*").
+void import_settings_of_transport(Import& import, const postfix::Service& service, std::string_view pattern);
+// Where "lmtp:unix:private/x", "slow:[relay.example]" send mail, as we write it; "": without a next hop, or no
+// counterpart.
+std::string next_hop_of_transport(Import& import, std::string_view transport);
 // Writes the section of a service that becomes a route, and its result.
 void import_route_of_transport(Import& import, const postfix::Service& service);
 

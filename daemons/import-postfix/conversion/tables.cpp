@@ -259,6 +259,10 @@ std::optional<std::string> converted_table(Import& import, std::string_view name
     if (is_any_of(type, {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm", "regexp", "pcre", "cidr"}))
         return file_table(import, name, type, rest);
     if (type == "inline") return inline_table(import, name, rest);
+    if (type == "static")
+        if (auto table = fmt::format("static:{}", trimmed(postfix::unbraced(rest)));
+            tables::Specification::parse(table))
+            return table;
     if (type == "sqlite") return sqlite_table(import, name, rest);
     if (is_any_of(type, {"mysql", "pgsql", "ldap"})) return database_table(import, name, type, rest);
     if (type == "socketmap" || type == "tcp") return service_table(import, name, type, rest);
@@ -269,11 +273,9 @@ std::optional<std::string> converted_table(Import& import, std::string_view name
     // Tables of recipients and destinations: without this one, mail would be accepted or rejected wrongly.
     import.mark_unsupported(
         name,
-        fmt::format("tables of type \"{}\" have no counterpart: {}. It was copied unchanged, and postrider "
-                    "check rejects it until it is replaced or removed",
-                    type,
-                    type == "static" ? "write a regexp: table with one pattern that matches everything"
-                                     : "write the entries to a text file, or use a socketmap"),
+        fmt::format("tables of type \"{}\" have no counterpart: write the entries to a text file, or use a socketmap. "
+                    "It was copied unchanged, and postrider check rejects it until it is replaced or removed",
+                    type),
         IfLost::harmless);
     return std::string(word);
 }

@@ -155,7 +155,7 @@ constexpr SettingMapping restrictions_[] = {
 };
 
 constexpr SettingMapping content[] = {
-    {"header_checks", "content.header_checks", custom, unguarded, "The rules of regexp: and pcre: files are copied, but not FILTER, DELAY, PASS or if … endif."},
+    {"header_checks", "content.header_checks", custom, unguarded, "The rules of regexp: and pcre: files are copied, but not DELAY, PASS and what is in an if block. FILTER needs a host that speaks SMTP or LMTP; a transport of master.cf that it names becomes a [route]."},
     {"mime_header_checks", "content.mime_header_checks", custom, unguarded, "As header_checks, whose rules are copied unless this is set."},
     {"nested_header_checks", "content.nested_header_checks", custom, unguarded, "As header_checks, whose rules are copied unless this is set."},
     {"milter_header_checks", "", none, unguarded, "Header fields added by a milter are not examined."},

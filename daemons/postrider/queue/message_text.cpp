@@ -109,6 +109,7 @@ void print_message(const json& m) {
                     (text_of(m, "policy_values").empty() ? "" : fmt::format(" ({})", text_of(m, "policy_values"))));
     print_field("Pool", chosen_text(m, "pool"));
     print_field("Rerouted to", text_of(m, "rerouted_to"));
+    print_field("Filter", text_of(m, "content_filter"));
     print_field("Client", text_of(m, "client"));
     print_field("HELO", text_of(m, "helo"));
     print_field("Protocol", text_of(m, "protocol"));

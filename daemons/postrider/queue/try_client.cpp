@@ -179,6 +179,7 @@ std::string result_of(const decide::access::Decision& decision) {
     std::string out = "accepted";
     if (!decision.hold.empty()) out += ", held";
     if (!decision.redirect.empty()) out += ", redirected to " + decision.redirect;
+    if (!decision.content_filter.empty()) out += ", through the content filter " + decision.content_filter;
     for (const auto& copy : decision.copies) out += ", copied to " + copy;
     for (const auto& field : decision.fields) out += ", with " + smtp::printable(field, 200);
     return out;

@@ -341,6 +341,7 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const He
     out["held_by"] = state.held_by;
     out["held_reason"] = state.held_why;
     out["rerouted_to"] = state.rerouted_to;
+    out["content_filter"] = e.content_filter;
     return out;
 }
 

@@ -6,8 +6,9 @@ namespace queue_manager {
 std::string content_filter_of(const spool::Envelope& envelope, const std::vector<config::Listener>& listeners,
                               const config::Submit& submit) {
     if (envelope.trace == spool::Trace::verify || !envelope.returned_to.empty()) return {};
+    if (envelope.origin != spool::Origin::local && envelope.origin != spool::Origin::client) return {};
+    if (!envelope.content_filter.empty()) return envelope.content_filter;
     if (envelope.origin == spool::Origin::local) return submit.content_filter;
-    if (envelope.origin != spool::Origin::client) return {};
     const auto from = std::ranges::find(listeners, envelope.listener, &config::Listener::name);
     if (from != listeners.end()) return from->content_filter;
     // Of a listener that is no longer there: what guards the others guards its mail, too.

@@ -1,6 +1,7 @@
 // The content filter behind the queue that mail goes through first, as the configuration in force says of where it came
 // from (listen.<name>.content_filter, submit.content_filter). Not in messages' files: a filter that moves, or is no
-// longer wanted, is so for queued mail as well, and no writer can choose where its mail is sent. Pure.
+// longer wanted, is so for queued mail as well. Only one that a rule has named (FILTER) is in the file: which rule that
+// was is known when the message is accepted, and not later. Pure.
 #pragma once
 #include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/config/sections/server/submit.h"
@@ -14,7 +15,8 @@
 
 namespace queue_manager {
 
-// Its next hop; "" none. Reports and copies, which this system makes, are not filtered.
+// Its next hop; "" none. Mail that has come back from a filter goes to no other. Reports and copies, which this system
+// makes, are not filtered.
 std::string content_filter_of(const spool::Envelope& envelope, const std::vector<config::Listener>& listeners,
                               const config::Submit& submit);
 
@@ -22,8 +24,11 @@ std::string content_filter_of(const spool::Envelope& envelope, const std::vector
 // destination until the next start, and is still treated as mail for a filter.
 class ContentFilters {
 public:
+    // Tables may name more: mail for one that was forgotten goes there as any other mail does.
+    static constexpr std::size_t most = 10'000;
     void add(const std::string& next_hop) {
         if (!next_hop.empty()) used_.insert(std::string(proto::route::via) + next_hop);
+        if (used_.size() > most) used_.erase(used_.begin());
     }
     bool has(std::string_view destination) const { return used_.contains(destination); }
 

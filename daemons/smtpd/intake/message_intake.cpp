@@ -54,6 +54,8 @@ void MessageIntake::apply(const PolicyVerdict& verdict) {
     for (const auto& field : verdict.fields) fields_ += field + "\r\n";
     added_recipients_.insert(added_recipients_.end(), verdict.added_recipients.begin(), verdict.added_recipients.end());
     if (!verdict.redirect.empty()) redirect_ = verdict.redirect;
+    if (!verdict.content_filter.empty() && !is_filtered(rules_)) // else it comes from one
+        envelope_.content_filter = verdict.content_filter;
     if (discard_.empty()) discard_ = verdict.discard;
     if (!verdict.hold.empty() && envelope_.verdict == spool::Verdict::accept) {
         envelope_.verdict = spool::Verdict::hold;
@@ -276,7 +278,8 @@ void MessageIntake::commit(std::function<void(std::optional<common::Unavailable>
         envelope_.recipients.assign(1, {});
         envelope_.recipients.front().address = redirect_;
     }
-    if (rules_.listener.content_filter.empty()) // else when it has come back from there
+    if (rules_.listener.content_filter.empty() &&
+        envelope_.content_filter.empty()) // else when it has come back from there
         common::add_automatic_bcc(rules_.config->automatic_bcc, envelope_);
     envelope_.message_id = message_id();
     common::record_fields(header_, envelope_);

@@ -55,6 +55,7 @@ bool PolicyChain::combine(PolicyVerdict verdict) {
     append(combined_.added_recipients, verdict.added_recipients);
     for (auto part : {&PolicyVerdict::hold, &PolicyVerdict::discard})
         if (combined_.*part == "") combined_.*part = std::move(verdict.*part);
+    if (!verdict.content_filter.empty()) combined_.content_filter = std::move(verdict.content_filter);
     if (verdict.kind != PolicyVerdict::Kind::none) combined_.kind = verdict.kind;
     if (verdict.kind != PolicyVerdict::Kind::reject) return false;
     combined_.reply = std::move(verdict.reply);

@@ -67,6 +67,7 @@ struct PolicyVerdict {
     std::vector<std::string> fields;           // to go at the head of the message: "Name: value"
     std::vector<std::string> added_recipients; // further recipients
     std::string redirect;                      // not empty: the only recipient
+    std::string content_filter;                // not empty: where the message goes first
     std::string hold;                          // not empty: keep the message, and why
     std::string discard;                       // not empty: accept and discard it, and why
     std::string warning;                       // for the log

@@ -154,6 +154,7 @@ PolicyVerdict AccessControl::verdict() {
     verdict.hold = std::move(decision.hold);
     verdict.discard = std::move(decision.discard);
     verdict.redirect = std::move(decision.redirect);
+    verdict.content_filter = std::move(decision.content_filter);
     verdict.fields = std::move(decision.fields);
     verdict.added_recipients = std::move(decision.copies);
     return verdict;

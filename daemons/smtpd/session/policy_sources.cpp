@@ -203,6 +203,7 @@ private:
         }
         verdict.hold = std::move(judged.hold);
         verdict.discard = std::move(judged.discard);
+        verdict.content_filter = std::move(judged.content_filter);
         for (auto& line : judged.lines)
             verdict.notes.push_back({verdict.by, std::move(line.verb), std::move(line.subject), std::move(line.text)});
         return verdict;

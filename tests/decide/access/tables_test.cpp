@@ -167,10 +167,21 @@ TEST_CASE("results of tables, as in access(5)") {
         decided("PREPEND X-Sender: bad", "ok; field X-Sender: bad"),
         decided("PREPEND nonsense",
                 "ok; warning: text:/t: \"prepend nonsense\" has no effect: expected a header field"),
-        decided(
-            "FILTER smtp:[127.0.0.1]:10024",
-            "451 4.3.5 Server configuration error; warning: text:/t: \"filter smtp:[127.0.0.1]:10024\": filters after "
-            "the queue are not supported: use a [milter.NAME]"),
+        decided("FILTER smtp:[127.0.0.1]:10024",
+                fmt::format("ok; filter: {} triggers FILTER smtp:[127.0.0.1]:10024; through [127.0.0.1]:10024", whose)),
+        decided("FILTER Scanner:", fmt::format("ok; filter: {} triggers FILTER Scanner:; through scanner", whose)),
+        decided("FILTER smtp:scanner.example",
+                "451 4.3.5 Server configuration error; warning: text:/t: \"filter smtp:scanner.example\": expected a "
+                "host in brackets, such as smtp:[127.0.0.1]:10024, or the name of a [route]"),
+        {{"check_sender_access text:/t", "check_recipient_access text:/t"},
+         fmt::format(
+             "ok; filter: {} triggers FILTER one; filter: <ann@here.example>: Recipient address triggers FILTER "
+             "two; through two",
+             whose),
+         [](Facts&, World& world) {
+             world.tables["text:/t"]["bob@far.example"] = "FILTER one";
+             world.tables["text:/t"]["ann@here.example"] = "FILTER two";
+         }},
         decided("reject_unknown_sender_domain",
                 "450 4.1.8 <bob@far.example>: Sender address rejected: Domain not found"),
         decided("permit_mynetworks, reject", "554 5.7.1 <bob@far.example>: Sender address rejected: Access denied"),

@@ -85,6 +85,7 @@ inline std::string shown(const Decision& decision) {
     if (!decision.hold.empty()) out += "; held";
     if (!decision.discard.empty()) out += "; discarded";
     if (!decision.redirect.empty()) out += "; to " + decision.redirect;
+    if (!decision.content_filter.empty()) out += "; through " + decision.content_filter;
     for (const auto& field : decision.fields) out += "; field " + field;
     for (const auto& copy : decision.copies) out += "; copy " + copy;
     for (const auto& warning : decision.warnings) out += "; warning: " + warning;

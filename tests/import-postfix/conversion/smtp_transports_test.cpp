@@ -39,3 +39,63 @@ TEST_CASE("a transport by sender that has more than source addresses is a route"
     CHECK(key(from, "table.sender_transports.entries") == R"(["@a.example slow:", "@b.example slow:[relay.example]"])");
     CHECK(key(from, "route.\"slow\".tls") == R"("none")");
 }
+
+TEST_CASE("FILTER of checks and access tables: its transport becomes a route of that name") {
+    const auto from = drafted(
+        "header_checks = regexp:/pf/h\nsmtpd_sender_restrictions = check_sender_access hash:/pf/s\n",
+        {{"/pf/h", "/^X-Spam/ FILTER Scan:[127.0.0.1]:10024\n/^X-Mail/ FILTER deliver:unix:private/scan\n"},
+         {"/pf/s", "a.example FILTER Scan:[127.0.0.1]:10025\nb.example FILTER lmtp:unix:/run/scan\n"}},
+        smtp_line + "Scan unix - - n - 2 smtp\n  -o smtp_send_xforward_command=yes\ndeliver unix - - n - - lmtp\n");
+    const auto rules = key(from, "content.header_checks");
+    CHECK_MESSAGE(rules.find("\"/^X-Spam/ FILTER scan:[127.0.0.1]:10024\"") != std::string::npos, rules);
+    CHECK_MESSAGE(rules.find("\"/^X-Mail/ FILTER lmtp:/var/spool/postfix/private/scan\"") != std::string::npos, rules);
+    CHECK(key(from, "route.\"scan\".next_hop") == "\"[127.0.0.1]:10025\"");
+    CHECK(key(from, "route.\"scan\".connections") == "2");
+    CHECK(from.undecided.empty());
+    const auto pipe = drafted("header_checks = regexp:/pf/h\n", {{"/pf/h", "/^X-Spam/ FILTER spam:x\n"}},
+                              smtp_line + "spam unix - n n - - pipe flags=Rq user=spam argv=/usr/bin/scan\n");
+    REQUIRE(pipe.undecided.size() == 1);
+    CHECK(pipe.undecided[0].advice.find("a program behind the queue") != std::string::npos);
+}
+
+TEST_CASE("default_transport and relay_transport of that kind: its settings are those of the routes") {
+    const auto from = imported(
+        "relayhost = [relay.example]\ndefault_transport = out\nrelay_domains = r.example\n"
+        "parent_domain_matches_subdomains =\n"
+        "relay_transport = In:[in.example]:26\nout_destination_concurrency_limit = 4\n",
+        {},
+        smtp_line + "out unix - - n - - smtp -o smtp_bind_address=192.0.2.7 -o smtp_tls_security_level=encrypt\n"
+                    "In unix - - n - 3 smtp\n");
+    CHECK(key(from, "route.\"*\".next_hop") == R"("[relay.example]")");
+    CHECK(key(from, "route.\"*\".tls") == R"("encrypt")");
+    CHECK(key(from, "route.\"*\".pool") == R"("out")");
+    CHECK(key(from, "route.\"*\".connections") == "4");
+    CHECK(key(from, "route.\"r.example\".next_hop") == R"("[in.example]:26")");
+    CHECK(key(from, "route.\"r.example\".connections") == "3");
+    CHECK(result_of(from, "default_transport").kind == SettingResult::Kind::converted);
+    CHECK(result_of(from, "relay_transport").kind == SettingResult::Kind::converted);
+    CHECK(result_of(from, "out unix").kind == SettingResult::Kind::converted);
+    // Without a next hop of its own: the relay host's, or none.
+    const auto hopless = imported("default_transport = out:\nrelay_domains = r.example\nrelay_transport = out\n", {},
+                                  smtp_line + "out unix - - n - - smtp -o smtp_tls_security_level=verify\n");
+    CHECK(key(hopless, "route.\"*\".next_hop") == R"("mx")");
+    CHECK(key(hopless, "route.\"*\".tls") == R"("verify")");
+    CHECK(key(hopless, "route.\"r.example\".next_hop") == R"("mx")");
+    CHECK(key(hopless, "route.\"r.example\".tls") == R"("verify")");
+}
+
+TEST_CASE("transports of master.cf for mailboxes: where they lead") {
+    const auto store = smtp_line + "store unix - - n - - lmtp -o lmtp_connect_timeout=3\nweb unix - - n - - smtp\n";
+    const auto key_of = [&](const std::string& main, const std::string& name) {
+        return key(drafted(main, {}, store), name);
+    };
+    CHECK(key_of("virtual_mailbox_domains = b.example\nvirtual_transport = store:unix:private/lmtp",
+                 "virtual_mailbox.deliver") == R"("lmtp:/var/spool/postfix/private/lmtp")");
+    CHECK(key_of("virtual_mailbox_domains = b.example\nvirtual_transport = web:[127.0.0.1]:2525",
+                 "virtual_mailbox.deliver") == R"("[127.0.0.1]:2525")");
+    CHECK(key_of("mailbox_transport = store:unix:/run/lmtp", "local.deliver") == R"("lmtp:/run/lmtp")");
+    CHECK(key_of("local_transport = lmtp:unix:/run/lmtp", "local.deliver") == R"("lmtp:/run/lmtp")");
+    CHECK(key_of("mailbox_transport = store:unix:/run/one\nlocal_transport = lmtp:unix:/run/two", "local.deliver") ==
+          R"("lmtp:/run/one")");
+    CHECK(key_of("mailbox_transport = web:[127.0.0.1]:2525", "local.deliver") == "-");
+}

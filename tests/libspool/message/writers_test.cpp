@@ -43,6 +43,9 @@ TEST_CASE("a writer has no say in who serves its recipients") {
     CHECK(violates_writer_rights(moved, report_slot) != "");
     const Envelope spoiled = of([](auto& e) { e.transferred = TransferOrigin{.node = "mx1", .state = "nonsense"}; });
     CHECK(violates_writer_rights(spoiled, submission_slot) == "its state on another node is invalid");
+    const Envelope filtered = of([](auto& e) { e.content_filter = "[127.0.0.1]:10024"; });
+    CHECK(violates_writer_rights(filtered, first_client_slot) == "");
+    CHECK(violates_writer_rights(filtered, report_slot) == "it names a content filter, which its writer may not do");
     const Envelope ordinary = of([](auto& e) {
         e.recipients[0].orcpt = "rfc822;a@example.org";
         e.recipients[0].original = "a@example.org";

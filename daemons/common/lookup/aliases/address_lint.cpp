@@ -91,10 +91,15 @@ using Judge = std::function<std::optional<std::string>(std::string_view key, con
 Judge judge_of(std::string_view key, const config::Config& config) {
     if (key.starts_with("access.") || key.starts_with("access_class."))
         return [&config](std::string_view, const std::string& value) -> std::optional<std::string> {
-            auto wrong = decide::access::wrong_result(value, [&config](std::string_view name) {
-                return std::ranges::find(config.access_classes, name, &config::AccessClass::name) !=
-                       config.access_classes.end();
-            });
+            auto wrong = decide::access::wrong_result(
+                value,
+                [&config](std::string_view name) {
+                    return std::ranges::find(config.access_classes, name, &config::AccessClass::name) !=
+                           config.access_classes.end();
+                },
+                [&config](std::string_view name) {
+                    return std::ranges::find(config.routes, name, &decide::RouteRule::pattern) != config.routes.end();
+                });
             if (!wrong) return {};
             return std::move(wrong->why);
         };

@@ -1,4 +1,5 @@
 #include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/decide/routing/filter_destination.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/text/trim.h"
 #include "libspool/format/edits.h"
@@ -31,7 +32,8 @@ struct Word {
 constexpr Word words[] = {{"dunno", Action::dunno},     {"reject", Action::reject}, {"discard", Action::discard},
                           {"hold", Action::hold},       {"bcc", Action::bcc},       {"redirect", Action::redirect},
                           {"warn", Action::warn},       {"info", Action::info},     {"prepend", Action::prepend},
-                          {"replace", Action::replace}, {"ignore", Action::ignore}, {"strip", Action::strip}};
+                          {"replace", Action::replace}, {"ignore", Action::ignore}, {"strip", Action::strip},
+                          {"filter", Action::filter}};
 
 bool is_outgoing(HeaderChecks::Use use) {
     return use == HeaderChecks::Use::outgoing_header || use == HeaderChecks::Use::outgoing_body;
@@ -44,7 +46,7 @@ bool is_of_body(HeaderChecks::Use use) {
 // Too late for these once the message is on its way.
 bool is_for_received_mail(Action action) {
     return action == Action::reject || action == Action::discard || action == Action::hold ||
-           action == Action::redirect || action == Action::bcc;
+           action == Action::redirect || action == Action::bcc || action == Action::filter;
 }
 
 // Why the action cannot use the text.
@@ -52,6 +54,8 @@ std::optional<std::string> objection(Action action, std::string_view text, Heade
     if (is_outgoing(use) && is_for_received_mail(action))
         return "mail that leaves can only be changed: expected PREPEND, REPLACE, IGNORE, STRIP, WARN, INFO or DUNNO";
     if (action == Action::redirect && !smtp::Mailbox::parse(text)) return "REDIRECT needs an address";
+    if (action == Action::filter && !decide::filter_destination(text)) // no groups: no sender chooses where it goes
+        return fmt::format("FILTER: {}", decide::not_a_filter);
     if (action == Action::bcc && !smtp::Mailbox::parse(text)) return "BCC needs an address";
     if (is_of_body(use)) return std::nullopt;
     if ((action == Action::prepend || action == Action::replace) && text.find('$') == text.npos &&
@@ -82,9 +86,10 @@ std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::st
     const auto known =
         std::ranges::find_if(words, [&](const Word& w) { return smtp::same_ignoring_case(w.name, word); });
     if (known == std::end(words))
-        return malformed_check(fmt::format("\"{}\" is not a valid action: expected REJECT, DISCARD, HOLD, "
-                                           "REDIRECT, BCC, WARN, INFO, PREPEND, REPLACE, IGNORE, STRIP or DUNNO",
-                                           smtp::printable(word, 40)));
+        return malformed_check(
+            fmt::format("\"{}\" is not a valid action: expected REJECT, DISCARD, HOLD, "
+                        "REDIRECT, FILTER, BCC, WARN, INFO, PREPEND, REPLACE, IGNORE, STRIP or DUNNO",
+                        smtp::printable(word, 40)));
     rule.action = known->action;
     rule.text = trimmed(rest.substr(word.size()));
     if (auto wrong = objection(rule.action, rule.text, use)) return malformed_check(*std::move(wrong));
@@ -104,8 +109,16 @@ std::expected<HeaderChecks, smtp::Malformed> HeaderChecks::parse(std::span<const
 bool HeaderChecks::keeps_mail_out() const {
     return std::ranges::any_of(rules_, [](const Rule& rule) {
         return rule.action == Action::reject || rule.action == Action::discard || rule.action == Action::hold ||
-               rule.action == Action::redirect;
+               rule.action == Action::redirect || rule.action == Action::filter;
     });
+}
+
+std::vector<std::string> HeaderChecks::filters() const {
+    std::vector<std::string> out;
+    for (const auto& rule : rules_)
+        if (rule.action == Action::filter)
+            if (auto destination = decide::filter_destination(rule.text)) out.push_back(*std::move(destination));
+    return out;
 }
 
 HeaderChecks::Run::Run(const HeaderChecks& checks)
@@ -115,7 +128,7 @@ HeaderChecks::Run::Run(const HeaderChecks& checks)
 
 std::optional<HeaderChecks::Finding> HeaderChecks::Run::too_long(std::size_t number, std::size_t rule) {
     const auto& [pattern, negated, action, text] = checks_.rules_[rule];
-    if (action == Action::reject || action == Action::discard || action == Action::hold)
+    if (action == Action::reject || action == Action::discard || action == Action::hold || action == Action::filter)
         return Finding{number, Action::defer, fmt::format("rule {} takes too long", pattern.text())};
     if (!warned_[rule]) {
         warned_[rule] = true;

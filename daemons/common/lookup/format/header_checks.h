@@ -24,6 +24,7 @@ public:
         discard,  // the message: accepted and discarded
         hold,     // the message
         redirect, // the message, to the address in the text instead of its recipients
+        filter,   // the message, through that content filter behind the queue first
         warn,     // in the log
         prepend,  // the text, a field or line, before this one
         replace,  // this field or line by the text
@@ -57,8 +58,10 @@ public:
                                                               Use use = Use::header);
 
     bool empty() const { return rules_.empty(); }
-    // Is there a rule that rejects, discards, holds or redirects messages?
+    // Is there a rule that rejects, discards, holds, redirects or filters messages?
     bool keeps_mail_out() const;
+    // The destinations of FILTER, as decide::filter_destination() has them.
+    std::vector<std::string> filters() const;
     // Each of `fields` is one whole field with its line ends. For each field the first rule that matches applies.
     Findings check(std::span<const std::string> fields) const;
 

@@ -1,4 +1,5 @@
 #include "daemons/common/lookup/format/specification.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
@@ -14,7 +15,7 @@ struct Name {
 constexpr Name names[] = {{"text", Kind::text},    {"lmdb", Kind::lmdb},           {"regexp", Kind::regexp},
                           {"cidr", Kind::cidr},    {"socketmap", Kind::socketmap}, {"tcp", Kind::tcp},
                           {"mysql", Kind::mysql},  {"pgsql", Kind::pgsql},         {"ldap", Kind::ldap},
-                          {"table", Kind::section}};
+                          {"static", Kind::fixed}, {"table", Kind::section}};
 
 // Types with another name in Postfix, or without support here.
 struct Foreign {
@@ -29,7 +30,6 @@ constexpr Foreign foreign[] = {
     {"pcre", "write \"regexp:FILE\", whose patterns are Perl's"},
     {"sqlite", "write \"table:NAME\" and a section [table.NAME] with kind = \"sqlite\""},
     {"memcache", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
-    {"static", "write \"regexp:FILE\" with one pattern that matches everything"},
     {"inline", "write \"table:NAME\" and a section [table.NAME] with kind = \"entries\""},
 };
 
@@ -87,11 +87,17 @@ std::expected<Specification, smtp::Malformed> Specification::parse(std::string_v
         return malformed(
             fmt::format("\"{}\" is not a table; write \"text:FILE\", \"lmdb:FILE\", \"regexp:FILE\", "
                         "\"cidr:FILE\", \"mysql:FILE\", \"pgsql:FILE\", \"ldap:FILE\", \"socketmap:ADDRESS:NAME\", "
-                        "\"tcp:ADDRESS\" or \"table:NAME\"",
+                        "\"tcp:ADDRESS\", \"static:VALUE\" or \"table:NAME\"",
                         smtp::printable(text, 200)));
     switch (known->kind) {
     case Kind::socketmap: return socketmap(rest);
     case Kind::tcp: return tcp(rest);
+    case Kind::fixed: {
+        const auto value = smtp::trimmed(rest);
+        if (value.empty() || value.size() > longest_fixed_value)
+            return malformed(fmt::format("\"{}\" has no value such as in \"static:5000\"", smtp::printable(text, 200)));
+        return Specification{.kind = Kind::fixed, .value = std::string(value)};
+    }
     case Kind::section:
         if (rest.empty() || rest.find_first_of(" :/") != rest.npos)
             return malformed(fmt::format("\"{}\" does not name a section [table.NAME]", smtp::printable(text, 200)));

@@ -19,18 +19,20 @@ enum class Kind : std::uint8_t {
     mysql,     // a query of a MySQL or MariaDB server, described in a file
     pgsql,     // … of a PostgreSQL server
     ldap,      // … of an LDAP directory
+    fixed,     // "static:VALUE": every key has that value
     section,   // [table.NAME] says what it is
 };
 
 // Those that the process maps asks: queries of databases, each described in a file of its own.
 constexpr bool is_database(Kind kind) { return kind == Kind::mysql || kind == Kind::pgsql || kind == Kind::ldap; }
 
-inline constexpr std::size_t longest_key = 4096;
+inline constexpr std::size_t longest_key = 4096, longest_fixed_value = 4096; // bytes
 
 struct Specification {
     Kind kind = Kind::text;
-    std::string name; // path of a file (of an lmdb, with its ".lmdb"), a section's name, a socket map's name
-    common::ServiceAddress address; // of socketmap and tcp
+    std::string name = {}; // path of a file (of an lmdb, with its ".lmdb"), a section's name, a socket map's name
+    common::ServiceAddress address = {}; // of socketmap and tcp
+    std::string value = {};              // of fixed
 
     // Paths are absolute, addresses numeric ("localhost" is 127.0.0.1). The error says what is expected instead.
     static std::expected<Specification, smtp::Malformed> parse(std::string_view text);

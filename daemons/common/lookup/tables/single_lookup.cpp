@@ -36,6 +36,7 @@ Answer ask(const Specification& what, const std::vector<config::LookupTable>& se
         const auto* section = section_of(what, sections);
         return section ? of_section(*section, key) : Answer::unavailable("there is no such section");
     }
+    if (what.kind == Kind::fixed) return Answer::found(what.value);
     if (what.kind == Kind::socketmap || what.kind == Kind::tcp || is_database(what.kind))
         return Answer::unavailable("only its service can answer");
     if (what.kind == Kind::lmdb) {

@@ -40,6 +40,18 @@ private:
     std::unique_ptr<const TableContents> contents_;
 };
 
+// "static:VALUE".
+class FixedTable final : public Table {
+public:
+    explicit FixedTable(std::string value) : value_(std::move(value)) {}
+    Answer find(std::string_view, smtp::Now) override { return Answer::found(value_); }
+    bool ask(const std::string&, smtp::Now) override { return false; }
+    std::string problem() const override { return ""; }
+
+private:
+    std::string value_;
+};
+
 Service socketmap_service(const common::ServiceAddress& address, std::string map) {
     return {address, [map = std::move(map)](std::string_view key) { return socketmap::request(map, key); },
             socketmap::parse_reply};
@@ -108,6 +120,7 @@ std::unique_ptr<Table> Tables::make(const std::string& name) {
         if (maps_socket_.empty())
             return std::make_unique<NoTable>(fmt::format("table {}: only the process maps can query it", name));
         return std::make_unique<RemoteTable>(loop_, log_, name, maps_service(maps_socket_, name), known);
+    case Kind::fixed: return std::make_unique<FixedTable>(what->value);
     case Kind::section: break;
     }
     const auto section = std::ranges::find(sections_, what->name, &config::LookupTable::name);

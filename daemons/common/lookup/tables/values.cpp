@@ -115,6 +115,7 @@ Scan each_value(std::string_view table, const std::vector<config::LookupTable>& 
     case Kind::mysql:
     case Kind::pgsql:
     case Kind::ldap: return taking.cannot(std::string(a_service));
+    case Kind::fixed: taking({"", what->value, 0}); return std::move(taking.scan);
     case Kind::section: break;
     }
     const auto section = std::ranges::find(sections, what->name, &config::LookupTable::name);

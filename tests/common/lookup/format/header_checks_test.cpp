@@ -14,8 +14,8 @@ HeaderChecks checks(std::vector<std::string> lines) {
 
 // "2 reject: text" for each finding.
 std::vector<std::string> found(const std::vector<std::string>& lines, const std::vector<std::string>& fields) {
-    constexpr const char* names[] = {"dunno",   "reject", "discard", "hold", "redirect", "warn", "prepend",
-                                     "replace", "ignore", "strip",   "info", "bcc",      "defer"};
+    constexpr const char* names[] = {"dunno",   "reject",  "discard", "hold",  "redirect", "filter", "warn",
+                                     "prepend", "replace", "ignore",  "strip", "info",     "bcc",    "defer"};
     std::vector<std::string> out;
     for (const auto& each : checks(lines).check(fields).found)
         out.push_back(std::to_string(each.field) + " " + names[static_cast<int>(each.action)] + ": " + each.text);
@@ -64,11 +64,15 @@ TEST_CASE("what is no rule") {
              {"/no end REJECT", "the pattern is not closed"},
              {"/no end\\/ REJECT", "the pattern is not closed"},
              {"/a/q REJECT", "invalid flags \"q\": expected i, m, s, x, A, E or U"},
-             {"/a/ FILTER x:y", "\"FILTER\" is not a valid action: expected REJECT, DISCARD, HOLD, REDIRECT, "
-                                "BCC, WARN, INFO, PREPEND, REPLACE, IGNORE, STRIP or DUNNO"},
-             {"/a/", "\"\" is not a valid action: expected REJECT, DISCARD, HOLD, REDIRECT, BCC, WARN, "
+             {"/a/ DELAY x:y", "\"DELAY\" is not a valid action: expected REJECT, DISCARD, HOLD, REDIRECT, "
+                               "FILTER, BCC, WARN, INFO, PREPEND, REPLACE, IGNORE, STRIP or DUNNO"},
+             {"/a/", "\"\" is not a valid action: expected REJECT, DISCARD, HOLD, REDIRECT, FILTER, BCC, WARN, "
                      "INFO, PREPEND, REPLACE, IGNORE, STRIP or DUNNO"},
              {"/a/ REDIRECT nobody@", "REDIRECT needs an address"},
+             {"/(a)/ FILTER [$1]:25", "FILTER: expected a host in brackets, such as smtp:[127.0.0.1]:10024, or the "
+                                      "name of a [route]"},
+             {"/a/ FILTER smtp:example.com", "FILTER: expected a host in brackets, such as smtp:[127.0.0.1]:10024, or "
+                                             "the name of a [route]"},
              {"/a/ BCC nobody@", "BCC needs an address"},
              {"/a/ PREPEND no field", "PREPEND and REPLACE need a header field: \"Name: value\""},
              {"/(a/ REJECT", "missing closing parenthesis at 2"}}) {
@@ -85,8 +89,8 @@ TEST_CASE("what mail that leaves and lines of a body can have done to them") {
          {"/a/ WARN x", "/a/ INFO", "/a/ IGNORE", "/a/ STRIP", "/a/ DUNNO", "/a/ PREPEND X-A: b", "/a/ REPLACE X-A: b"})
         for (const auto use : {Use::header, Use::body, Use::outgoing_header, Use::outgoing_body})
             CHECK_MESSAGE(good(line, use), line);
-    for (const auto* line :
-         {"/a/ REJECT x", "/a/ DISCARD", "/a/ HOLD", "/a/ REDIRECT a@b.example", "/a/ BCC a@b.example"}) {
+    for (const auto* line : {"/a/ REJECT x", "/a/ DISCARD", "/a/ HOLD", "/a/ REDIRECT a@b.example",
+                             "/a/ BCC a@b.example", "/a/ FILTER scanner"}) {
         CHECK_MESSAGE(good(line, Use::header), line);
         CHECK_MESSAGE(good(line, Use::body), line);
         CHECK_FALSE_MESSAGE(good(line, Use::outgoing_header), line);

@@ -18,6 +18,7 @@ TEST_CASE("tables' specifications") {
         {"mysql:/x.cf", Kind::mysql, "/x.cf", ""},
         {"pgsql:/x.cf", Kind::pgsql, "/x.cf", ""},
         {"ldap:/x.cf", Kind::ldap, "/x.cf", ""},
+        {"static: all of them ", Kind::fixed, "", ""},
         {"table:users", Kind::section, "users", ""},
         {"socketmap:unix:/run/x.sock:name", Kind::socketmap, "name", "unix:/run/x.sock"},
         {"socketmap:inet:127.0.0.1:3000:name", Kind::socketmap, "name", "inet:127.0.0.1:3000"},
@@ -57,6 +58,7 @@ TEST_CASE("what names no table says what is expected") {
         {"socketmap:unix:/run/x:", "is not a socket map such as"},
         {"socketmap:inet:example.com:3000:name", "is not a socket map such as"},
         {"tcp:127.0.0.1", "is not a server such as"},
+        {"static: ", "has no value such as in"},
         {"table:", "does not name a section"},
         {"table:a b", "does not name a section"},
     };

@@ -290,6 +290,7 @@ TEST_CASE("entries in the configuration, and names that lead nowhere") {
     world.tables.configure({table});
     CHECK(world.find("table:few", "a@B") == "c d");
     CHECK(world.find("table:few", "q") == "-");
+    CHECK(world.find("static:/etc/passwd", "q") == "/etc/passwd"); // a value, and no file
     CHECK(world.find("table:none", "q") == "!table table:none: there is no [table.none] in the configuration");
     CHECK(world.find("hash:/x", "q").starts_with("!\"hash:/x\": table type hash is not supported"));
     for (const std::string& key :

@@ -46,6 +46,7 @@ TEST_CASE("files: lines, right-hand sides, compiled entries; so many and no more
     const auto text = scratch.write("text", "# ours\na b\n\nc d,\n e\n");
     CHECK(seen("text:" + text) == "2:a=b 4:c=d, e 2 values checked");
     CHECK(seen("text:" + text, {}, 1) == "2:a=b the first 1 value checked");
+    CHECK(seen("static:5000") == "0:=5000 1 value checked");
     CHECK(seen("text:/no/such") == "its values cannot be checked: No such file or directory");
     REQUIRE(compile(text));
     CHECK(seen("lmdb:" + text) == "0:a=b 0:c=d, e 2 values checked");

@@ -1,4 +1,6 @@
 #include "daemons/common/config/sections/server/filters.h"
+#include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/decide/routing/filter_destination.h"
 #include <algorithm>
 
 namespace config {
@@ -8,5 +10,22 @@ bool Milter::applies_to(std::string_view listener) const {
 }
 
 bool Milter::applies_to_local() const { return std::ranges::find(listeners, local_submissions) != listeners.end(); }
+
+std::vector<std::pair<std::string, std::string>> Content::filters() const {
+    using common::HeaderChecks;
+    std::vector<std::pair<std::string, std::string>> out;
+    const auto add = [&](std::string_view key, const std::vector<std::string>& rules, HeaderChecks::Use use) {
+        const auto read = HeaderChecks::parse(rules, use);
+        for (const auto& filter : read ? read->filters() : std::vector<std::string>{}) {
+            const auto route = decide::route_of_filter(filter);
+            out.emplace_back(key, route.empty() ? filter : route);
+        }
+    };
+    add("content.header_checks", header_checks, HeaderChecks::Use::header);
+    add("content.mime_header_checks", mime_header_checks, HeaderChecks::Use::header);
+    add("content.nested_header_checks", nested_header_checks, HeaderChecks::Use::header);
+    add("content.body_checks", body_checks, HeaderChecks::Use::body);
+    return out;
+}
 
 } // namespace config

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace config {
@@ -54,6 +55,8 @@ struct Content { // [content]
     // As written, in order; common::HeaderChecks compiles them.
     std::vector<std::string> header_checks, mime_header_checks, nested_header_checks, body_checks;
     std::uint64_t body_checks_size = 50 * 1024; // of each part; of a message four times that
+    // Where FILTER sends messages: the key whose rule says so, and the host or the name of the route.
+    std::vector<std::pair<std::string, std::string>> filters() const;
 };
 
 struct AutomaticBcc {                // [automatic_bcc]

@@ -125,14 +125,18 @@ Section section_for(Content& s) {
                  "including our own Received field; the first rule that matches a field determines what happens. "
                  "REJECT [text] rejects the message (550 5.7.1, or the enhanced status that the text begins with), "
                  "DISCARD [text] accepts and discards it, HOLD [text] holds it in the queue, REDIRECT address sends "
-                 "it to that address instead, BCC address sends it there as well, WARN [text] and INFO [text] write a "
-                 "log line, PREPEND field adds a field before this one, REPLACE field replaces this one, IGNORE "
+                 "it to that address instead, FILTER destination sends it through that content filter first "
+                 "instead of its listener's content_filter (a host in brackets such as \"[127.0.0.1]:10024\", "
+                 "\"smtp:\" or \"lmtp:\" and one, or the name of a [route]; no groups; the last FILTER of a "
+                 "message counts), BCC address sends it there as well, WARN [text] and INFO [text] write a log "
+                 "line, PREPEND field adds a field before this one, REPLACE field replaces this one, IGNORE "
                  "removes it, STRIP [text] removes it and writes a log line, DUNNO leaves it unchanged. $1 and ${1} in "
                  "the text stand for the pattern's groups. \"!\" before the pattern negates it. Flags, as in "
                  "pcre_table(5): i makes the pattern case-sensitive, s keeps \".\" from matching line ends, m, x, A, "
                  "E, U. A folded field is matched with its line ends (LF). The first 64 KiB of a field are examined. "
                  "A pattern that takes too long for a field, or the rules together for a message, are skipped there, "
-                 "which is logged; but if the rule rejects, discards or holds, the message is deferred (451 4.3.0).",
+                 "which is logged; but if the rule rejects, discards, holds or filters, the message is deferred (451 "
+                 "4.3.0).",
                  "['/^Subject:.*make money fast/ REJECT no advertisements', '/^X-Mailer:/ IGNORE']"},
                 {"mime_header_checks", check_rules(s.mime_header_checks, CheckedPart::header),
                  "The same for the fields of the parts of a message, such as attachments, and for the fields that "
@@ -142,7 +146,7 @@ Section section_for(Content& s) {
                  "parts are examined as they were sent, without decoding. A message with a part that cannot be "
                  "examined (nested more than 100 levels deep, a boundary that is missing or longer than 998 bytes, an "
                  "invalid Content-Type or one of more than 64 KiB) is rejected (550 5.6.0) if one of these rules or of "
-                 "nested_header_checks rejects, discards, holds or redirects messages.",
+                 "nested_header_checks rejects, discards, holds, redirects or filters messages.",
                  "['/^Content-(Type|Disposition):.*name=.*\\.exe/ REJECT no programs']"},
                 {"nested_header_checks", check_rules(s.nested_header_checks, CheckedPart::header),
                  "The same for the header fields of messages that are attached to a message.",
