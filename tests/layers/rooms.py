@@ -72,6 +72,8 @@ ROOMS = {
     "daemons/decide/rewriting": set(),
     # expansion of addresses into recipients
     "daemons/decide/addressing": {"daemons/decide/rewriting", "daemons/decide/routing"},
+    # addresses that are verified at servers: what is remembered of them, and when one may be asked about
+    "daemons/decide/verification": set(),
     # access rules for clients and their mail: what they are, and what they decide
     "daemons/decide/access": {"daemons/decide/rewriting"},
     # the tests of a client before it may send mail, and what is remembered of them
