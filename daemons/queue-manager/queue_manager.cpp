@@ -168,7 +168,8 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                   .events = events_,
                   .problems = problems_,
                   .metrics = context.metrics,
-                  .is_node = [this](const std::string& name) { return is_node(name); }}) {
+                  .is_node = [this](const std::string& name) { return is_node(name); }}),
+      verification_(verification_dependencies(), config.verify) {
     pauses_.name_transfers([this](spool::QueueId id) { return transfers_.text_of(id); });
     mode_notices_.announce(config);
     journal_backlog_.configure(config.history);
@@ -247,12 +248,8 @@ Agents::Callbacks QueueManager::agent_callbacks() {
 
 DeliveryProbes::Dependencies QueueManager::probe_dependencies() {
     return {
-        .query_route =
-            [this](const std::string& address, const std::string& reverse_path, RouteQuery::Done done) {
-                const auto* pool = common::find_by_address(config_->pool_choice.by_sender, reverse_path,
-                                                           config_->local.recipient_delimiter);
-                route_query_.ask(address, pool ? *pool : "", std::move(done));
-            },
+        .query_route = [this](const std::string& address, const std::string& reverse_path,
+                              RouteQuery::Done done) { query_route(address, reverse_path, std::move(done)); },
         .connect =
             [this](const proto::route::Routed& route) {
                 return orders_.connect_to(route.link, LinkHosts::of(route), Loop::now());
@@ -268,6 +265,36 @@ DeliveryProbes::Dependencies QueueManager::probe_dependencies() {
         .obstacles = [this](const proto::route::Routed& route) { return pauses_.obstacles(route, driver_.engine()); },
         .agent_user = [this] { return agent_user(*config_); },
     };
+}
+
+// From the pool of source addresses that mail of that sender has.
+void QueueManager::query_route(const std::string& address, const std::string& reverse_path, RouteQuery::Done done) {
+    const auto* pool =
+        common::find_by_address(config_->pool_choice.by_sender, reverse_path, config_->local.recipient_delimiter);
+    route_query_.ask(address, pool ? *pool : "", std::move(done));
+}
+
+AddressVerification::Dependencies QueueManager::verification_dependencies() {
+    return {.loop = context_.loop,
+            .log = log_,
+            .metrics = context_.metrics,
+            .probes = probes_,
+            .query_route = [this](const std::string& address, const std::string& reverse_path,
+                                  RouteQuery::Done done) { query_route(address, reverse_path, std::move(done)); },
+            .obstacle =
+                [this](const proto::route::Routed& route) {
+                    auto why = not_delivering();
+                    if (!why.empty()) return why;
+                    auto all = pauses_.obstacles(route, driver_.engine());
+                    return all.empty() ? std::string() : std::move(all.front());
+                },
+            .store = {.loop = context_.loop,
+                      .log = log_,
+                      .pool = pool_,
+                      .directory = config::Verify::directory(config_->spool.directory),
+                      .report_problem =
+                          [this](std::string text) { problems_.report("verified addresses", std::move(text)); },
+                      .read = {}}};
 }
 
 DeliveryStops::Dependencies QueueManager::stop_dependencies() {
@@ -312,6 +339,7 @@ void QueueManager::begin() {
     journal_.begin();
     keys_.begin();
     suppressions_.open();
+    if (!config_->access.empty()) verification_.begin();
     auto recalled = recall_snapshot(*disk_, log_);
     router_.restore(std::move(recalled.links));
     if (recalled.health)
@@ -335,6 +363,7 @@ void QueueManager::begin() {
                 .stops = stops_,
                 .route_query = route_query_,
                 .probes = probes_,
+                .verification = verification_,
                 .resting = resting_,
                 .transfers = transfers_,
                 .recent = recent_,
@@ -369,6 +398,9 @@ void QueueManager::serve_peers() {
     listener_->serve<proto::transfer::Message>(
         proto::transfer::conversation, {Role::transfer},
         [this](ipc::Peer, auto channel) { transfers_.attach(std::move(channel)); });
+    listener_->serve<proto::verification::Message>(
+        proto::verification::conversation, {Role::smtpd},
+        [this](ipc::Peer, auto channel) { verification_.attach(std::move(channel)); });
     listener_->serve<proto::relayed_control::Message>(proto::relayed_control::conversation, {Role::http},
                                                       [this](ipc::Peer, auto channel) {
                                                           if (control_) control_->attach(std::move(channel));
@@ -415,6 +447,7 @@ void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     if (listener_) system_events_.reloaded();
     cleaner_.limit(config_->spool, config_->history);
     keys_.reconfigure(daemon_config.config.idempotency);
+    verification_.configure(daemon_config.config.verify);
     if (listener_) {
         listener_->expect(std::move(daemon_config.expected)); // the sockets themselves do not change
     } else {
@@ -444,6 +477,7 @@ void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
     journal_backlog_.stop();
     scrub_.every(0s);
     suppressions_.flush();
+    verification_.stop();
     store_.leave_reused_files();
     driver_.tell([](auto& engine, smtp::Now now, auto& out) {
         engine.pause(decide::queue::Scope::everything, "", now, out); // results of what is in flight still arrive
@@ -534,6 +568,7 @@ void QueueManager::update_gauges(common::Metrics& metrics) {
     metrics.set(MetricId::accepting, now.not_accepting.empty());
     metrics.set(MetricId::delivering, now.not_delivering.empty());
     metrics.set(MetricId::transfers_in_doubt, static_cast<std::int64_t>(transfers_.in_doubt()));
+    metrics.set(MetricId::verified_addresses, static_cast<std::int64_t>(verification_.size()));
     metrics.set(MetricId::journal_waiting, static_cast<std::int64_t>(journal_.waiting()));
     spool_gauges_.take(*disk_, cleaner_, metrics);
     queue_metrics_.take(driver_.engine(), config_->metrics.links, metrics);

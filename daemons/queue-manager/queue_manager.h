@@ -48,6 +48,7 @@
 #include "daemons/queue-manager/spool/suppressions.h"
 #include "daemons/queue-manager/spool_lock.h"
 #include "daemons/queue-manager/transfers/transfers.h"
+#include "daemons/queue-manager/verification/address_verification.h"
 #include "libspool/disk/commit_pool.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/store/store.h"
@@ -80,6 +81,8 @@ private:
     EngineDriver::Callbacks driver_callbacks();
     Agents::Callbacks agent_callbacks();
     DeliveryProbes::Dependencies probe_dependencies();
+    AddressVerification::Dependencies verification_dependencies();
+    void query_route(const std::string& address, const std::string& reverse_path, RouteQuery::Done done);
     DeliveryStops::Dependencies stop_dependencies();
     bool is_node(const std::string& name) const; // the configuration has a section for it
 
@@ -165,6 +168,7 @@ private:
     // Operators.
     PausesInForce pauses_;
     JournalBacklog journal_backlog_{log_, driver_, pauses_, writers_, problems_};
+    AddressVerification verification_;
     std::unique_ptr<Listing> listing_;
     std::unique_ptr<Control> control_;
 

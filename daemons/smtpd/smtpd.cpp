@@ -29,16 +29,13 @@ Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config, std::
       keys_(log_, spool_writer_->pool(), config.idempotency, config.spool.directory,
             static_cast<std::uint8_t>(context.instance())),
       checker_(context.loop, log_, context.run_directory, context.identity),
+      verifier_(context.loop, log_, context.run_directory, context.identity),
       submission_queue_(context.loop, log_, context.run_directory, context.identity, spool_writer_->reusable_files()),
-      worker_{context.loop,
-              log_,
-              deadlines_,
-              *spool_writer_,
-              checker_,
-              submission_queue_,
-              keys_,
-              context.metrics,
-              std::make_shared<dns::Resolver>(context.loop, config.dns),
+      worker_{context.loop,      log_,
+              deadlines_,        *spool_writer_,
+              checker_,          verifier_,
+              submission_queue_, keys_,
+              context.metrics,   std::make_shared<dns::Resolver>(context.loop, config.dns),
               context.instance()},
       sessions_(worker_, [this] { stopped_if_done(); }),
       stop_timeout_(context.loop, [this] { sessions_.shut_down(When::now); }) {
@@ -111,6 +108,7 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
     spool_writer_->reconfigure(config.spool);
     keys_.reconfigure(config.idempotency);
     checker_.clear_cache();
+    verifier_.set_wait(config.verify.wait);
     worker_.lockouts.clear();
     worker_.door->set_rate(config.history.enabled ? config.history.door_events_per_second : 0);
 }
@@ -119,8 +117,10 @@ void Smtpd::configure_access(const config::Config& config) {
     auto& access = worker_.policy_sources->access;
     for (const auto& listener : config.listeners)
         if (const auto* rules = config::access_rules_for(config.access, listener))
-            access.rules.emplace(listener.name,
-                                 config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter));
+            access.rules
+                .emplace(listener.name,
+                         config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter))
+                .first->second.verification = config.verify.replies;
     const auto& tests = config.client_tests;
     const bool has_tables = !config.relay.client_certificates.empty() || (tests.enabled && !tests.tables.empty());
     if (access.rules.empty() && !has_tables) return;

@@ -42,6 +42,7 @@ private:
     std::unique_ptr<common::SpoolWriter> spool_writer_;
     common::idempotency::Client keys_;
     common::RecipientChecker checker_;
+    AddressVerifier verifier_;
     common::SubmissionQueue submission_queue_;
     WorkerContext worker_;
     std::map<std::string, ListeningSocket> listening_sockets_; // by name and address

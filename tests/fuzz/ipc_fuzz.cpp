@@ -13,6 +13,7 @@
 #include "daemons/common/proto/route.h"
 #include "daemons/common/proto/submission.h"
 #include "daemons/common/proto/supervision.h"
+#include "daemons/common/proto/verification.h"
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -58,6 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         understand<proto::metrics_text::Message>(frame);
         understand<proto::relayed_control::Message>(frame);
         understand<proto::relayed_submission::Message>(frame);
+        understand<proto::verification::Message>(frame);
     }
     return 0;
 }

@@ -72,8 +72,10 @@ ROOMS = {
     "daemons/decide/rewriting": set(),
     # expansion of addresses into recipients
     "daemons/decide/addressing": {"daemons/decide/rewriting", "daemons/decide/routing"},
+    # addresses that are verified at servers: what is remembered of them, and when one may be asked about
+    "daemons/decide/verification": set(),
     # access rules for clients and their mail: what they are, and what they decide
-    "daemons/decide/access": {"daemons/decide/rewriting", "daemons/decide/routing"},
+    "daemons/decide/access": {"daemons/decide/rewriting", "daemons/decide/routing", "daemons/decide/verification"},
     # the tests of a client before it may send mail, and what is remembered of them
     "daemons/decide/screening": set(),
     # decisions about one message: DSN, idempotency, signing, suppression
@@ -114,9 +116,10 @@ ROOMS = {
     # sections for accepting mail: listeners, TLS, AUTH, filters
     "daemons/common/config/sections/server": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/config/sections/system", "daemons/common/lookup/format", "daemons/common/net",
-        "daemons/common/text", "daemons/decide/access", "daemons/decide/routing", "daemons/decide/screening"},
+        "daemons/common/text", "daemons/decide/access", "daemons/decide/routing", "daemons/decide/screening",
+        "daemons/decide/verification"},
     # the messages between daemons, as values
-    "daemons/common/proto": {"daemons/decide/hosts", "daemons/decide/tls"},
+    "daemons/common/proto": {"daemons/decide/hosts", "daemons/decide/tls", "daemons/decide/verification"},
     # TLS contexts, sessions and the verification of servers
     "daemons/common/crypto/tls": {"daemons/common/proto", "daemons/decide/tls"},
     # reads, completes and checks the whole configuration
@@ -301,6 +304,8 @@ ROOMS = {
     "daemons/queue-manager/journal": set(),
     # reads, changes, checks and cleans the spool's files and stores
     "daemons/queue-manager/spool": set(),
+    # addresses that are verified for smtpd: the memory of them on disk, and the checks
+    "daemons/queue-manager/verification": {"daemons/queue-manager/probe"},
     # what operators see and pause: listings, JSON, pauses, a reload's effects; the showq socket
     "daemons/queue-manager/control": {"daemons/queue-manager/conversion", "daemons/queue-manager/probe",
         "daemons/queue-manager/spool"},
@@ -319,12 +324,13 @@ ROOMS = {
     # the control socket: one class for each kind of request
     "daemons/queue-manager/requests": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
         "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
-        "daemons/queue-manager/probe", "daemons/queue-manager/spool", "daemons/queue-manager/transfers"},
+        "daemons/queue-manager/probe", "daemons/queue-manager/spool", "daemons/queue-manager/transfers",
+        "daemons/queue-manager/verification"},
     # builds and connects the queue manager's parts; executes the engine's actions; main program
     "daemons/queue-manager": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
         "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
         "daemons/queue-manager/peers", "daemons/queue-manager/probe", "daemons/queue-manager/requests",
-        "daemons/queue-manager/spool", "daemons/queue-manager/transfers"},
+        "daemons/queue-manager/spool", "daemons/queue-manager/transfers", "daemons/queue-manager/verification"},
     # sends messages to other nodes
     "daemons/transfer": set(),
     # queries tables in databases for the other daemons

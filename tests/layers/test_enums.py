@@ -14,6 +14,7 @@ NAME = r"((?:\w+::)*[A-Z]\w*)"
 
 # {(file, enumeration): where its number comes from}
 FROM_NUMBERS = {
+    ("daemons/decide/verification/verified_addresses.cpp", "Deliverability"): "a byte of a stored entry",
     ("daemons/common/tokens/token.cpp", "Scope"): "a place in the table of its names",
     ("libspool/format/envelope.h", "Notify"): "a set of bits",
     ("daemons/decide/message/dsn_requests.cpp", "Notify"): "a set of bits",

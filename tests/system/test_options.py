@@ -135,6 +135,7 @@ POSTRIDER = [
     row("try", "--from", "try", "ann@remote.example", "--from", "bob@test.example", "-v", "-c", "{file}", out="MAIL FROM:<bob@test.example>"),
     row("try", "--host", "try", "ann@elsewhere.example", "--host", "{sink}", "-v", "-c", "{file}", out="EHLO mta.test.example"),
     row("try", "--all", "try", "ann@remote.example", "--all", "-c", "{file}", out="250"),
+    row("verify", "--forget", "verify", "ann@remote.example", "--forget", "-c", "{file}", out="was not remembered"),
     row("try", "-v", "try", "ann@remote.example", "-v", "-c", "{file}", out="EHLO mta.test.example"),
     row("token add", "--scope", "token", "add", "t1", "--scope", "read,submit", "-c", "{file}", out="^prt_[A-Za-z0-9_-]{43}$",
         then=made("spool/http/tokens", '"name":"t1".*"scopes":\\["read","submit"\\]')),

@@ -55,8 +55,9 @@ void AccessLookups::answer(Waiting::iterator waiting) {
 
 // --- one evaluation
 
-AccessAnswers::AccessAnswers(std::shared_ptr<AccessLookups> shared, AskPolicy ask_policy)
-    : shared_(std::move(shared)), ask_policy_(std::move(ask_policy)) {}
+AccessAnswers::AccessAnswers(std::shared_ptr<AccessLookups> shared, AskPolicy ask_policy,
+                             AskVerification ask_verification)
+    : shared_(std::move(shared)), ask_policy_(std::move(ask_policy)), ask_verification_(std::move(ask_verification)) {}
 
 AccessAnswers::~AccessAnswers() {
     for (const auto& each : waiting_) shared_->waiting_.erase(each);
@@ -80,6 +81,12 @@ void AccessAnswers::fetch(std::span<const Lookup> pending, std::function<void()>
         case Lookup::Kind::policy_service:
             ask_policy_(lookup.source,
                         [this, lookup](std::string action) { known(lookup, {Status::found, {std::move(action)}}); });
+            break;
+        case Lookup::Kind::verification:
+            if (!ask_verification_)
+                known(lookup, {.status = Status::found, .why = "Address verification is not available"});
+            else
+                ask_verification_(lookup.key, [this, lookup](Answer answer) { known(lookup, std::move(answer)); });
             break;
         default: fetch_records(lookup);
         }

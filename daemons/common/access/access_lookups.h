@@ -1,5 +1,6 @@
 // Answers what the evaluation of access rules asks: lookup tables and the DNS, for all sessions of a process. Nothing
-// waits: what is not known yet is fetched. Knows no rules and no sessions; policy services are asked by the caller.
+// waits: what is not known yet is fetched. Knows no rules and no sessions; the caller asks policy services, and whether
+// an address is deliverable.
 #pragma once
 #include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/logging/log.h"
@@ -50,7 +51,11 @@ public:
     // Asks a policy service for one action. The call to `done` may come at once; not after the end of this object.
     using AskPolicy = std::function<void(const std::string& service, Action done)>;
 
-    AccessAnswers(std::shared_ptr<AccessLookups> shared, AskPolicy ask_policy);
+    // Asks whether a mail address is deliverable, for one answer; likewise. Null: no such service.
+    using AskVerification =
+        std::function<void(const std::string& address, std::function<void(decide::access::Answer)> done)>;
+
+    AccessAnswers(std::shared_ptr<AccessLookups> shared, AskPolicy ask_policy, AskVerification ask_verification = {});
     ~AccessAnswers();
     AccessAnswers(const AccessAnswers&) = delete;
 
@@ -74,6 +79,7 @@ private:
 
     std::shared_ptr<AccessLookups> shared_;
     AskPolicy ask_policy_;
+    AskVerification ask_verification_;
     std::map<decide::access::Lookup, decide::access::Answer> known_;
     std::map<decide::access::Lookup, Records> records_;
     std::vector<AccessLookups::Waiting::iterator> waiting_;

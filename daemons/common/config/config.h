@@ -25,6 +25,7 @@
 #include "daemons/common/config/sections/server/smtpd.h"
 #include "daemons/common/config/sections/server/submit.h"
 #include "daemons/common/config/sections/server/tls.h"
+#include "daemons/common/config/sections/server/verify.h"
 #include "daemons/common/config/sections/system/history.h"
 #include "daemons/common/config/sections/system/hook.h"
 #include "daemons/common/config/sections/system/http.h"
@@ -68,6 +69,7 @@ struct Config {
     std::vector<PolicyService> policies; // in the order of their names
     std::vector<DnsList> dns_lists;
     ClientTests client_tests;
+    Verify verify;
     std::vector<AccessRules> access; // in the order of their names
     std::vector<AccessClass> access_classes;
     std::vector<Milter> milters; // in the order of their names

@@ -25,6 +25,7 @@ std::vector<Section> fixed_sections(Config& c) {
             section_for(c.queue),
             section_for(c.smtpd),
             section_for(c.client_tests),
+            section_for(c.verify),
             section_for(c.content),
             section_for(c.automatic_bcc),
             section_for(c.smtp_client),

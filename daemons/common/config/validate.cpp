@@ -29,6 +29,7 @@ public:
     void settle_listeners();
     void check_filters(const ListenersByKey& listeners_by_key);
     void check_client_tests();
+    void check_verify();
     void check_policies();
     void check_loops();
     void settle_pools();
@@ -279,6 +280,14 @@ void Settlement::check_client_tests() {
         toml_.problem_at(
             "client_tests.enabled",
             "client_tests.enabled: there is nothing to test: set smtpd.greeting_delay, or add a [dns_list]");
+}
+
+void Settlement::check_verify() {
+    const auto& verify = config_.verify;
+    if (verify.positive_refresh > verify.positive_lifetime)
+        toml_.problem_at("verify.positive_refresh", "verify: positive_refresh must not exceed positive_lifetime");
+    if (verify.negative_refresh > verify.negative_lifetime)
+        toml_.problem_at("verify.negative_refresh", "verify: negative_refresh must not exceed negative_lifetime");
 }
 
 void Settlement::check_policies() {
@@ -582,6 +591,7 @@ void validate(Config& config, TomlReader& toml, const ListenersByKey& listeners_
     settlement.settle_listeners();
     settlement.check_filters(listeners_by_key);
     settlement.check_client_tests();
+    settlement.check_verify();
     settlement.check_policies();
     settlement.check_loops();
     settlement.settle_pools();

@@ -115,6 +115,13 @@ inline constexpr std::string_view explain = "explain";
 // do), "rule" (of a route: the pattern of the [route] that decides). No message, link or counter is touched.
 inline constexpr std::string_view attempt = "try";
 
+// "address"; "action" ("" or forget). Whether the address is deliverable, as the access rules that verify addresses see
+// it: from memory, else after a check, which may take two minutes. One line: "address", "result" (unknown, deliverable,
+// undeliverable, unreachable), "text" and "host" (what was said, and who said it), "checked" and "expires" (0: it is
+// not remembered), "doubted" (the last check was rejected, the next one decides). Forget: "address", "forgotten"
+// (false: it was not remembered).
+inline constexpr std::string_view verify = "verify";
+
 // "filter" (decide::SuppressionFilter; none: all), "limit" (0: none), "after": {"recipient","sender","pool","lane"}
 // (continue behind the entry of that name). A line per entry of the suppression list:
 // "recipient" ("ann@example.org", "@example.org"), "sender" (a domain; "" all), "pool", "lane", "reason", "reply",

@@ -193,7 +193,8 @@ Finding check(const Rule& rule, const Facts& facts, List list, const About& subj
     case Check::done_anyway:
     case Check::table:
     case Check::policy_service:
-    case Check::rule_class: break;
+    case Check::rule_class:
+    case Check::unverified: break;
     }
     return {};
 }

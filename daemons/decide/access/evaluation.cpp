@@ -173,6 +173,7 @@ Evaluation::Outcome Evaluation::apply(const Rule& rule) {
     case Check::table: return look_up_table(rule);
     case Check::policy_service: return apply_policy_service(rule);
     case Check::rule_class: return apply_class(rule);
+    case Check::unverified: return verify_address(rule);
     default: return take_finding(check(rule, facts_, lists_[list_], about_of(subject_of(rule)), questions_));
     }
 }
@@ -378,6 +379,27 @@ Evaluation::Outcome Evaluation::apply_class(const Rule& rule) {
     const auto found = rules_.classes.find(rule.argument);
     if (found == rules_.classes.end()) return fault(fmt::format("there is no [access_class.{}]", rule.argument));
     return enter(found->second, subject_of(rule));
+}
+
+// As Postfix's smtpd replies. What is not known now is a deferral only if nothing else rejects.
+Evaluation::Outcome Evaluation::verify_address(const Rule& rule) {
+    using verification::Deliverability;
+    const auto* address = text_of(facts_, rule.subject);
+    if (!address || address->find('@') == address->npos) return Outcome::next; // the null sender; postmaster
+    const auto answer = questions_.ask(Lookup::Kind::verification, "", *address);
+    if (!answer) return Outcome::pending;
+    found_ = fmt::format("{}: {}", *address, verification::name_of(answer->what));
+    if (answer->what == Deliverability::deliverable) return Outcome::next;
+    const bool sender = rule.subject == Subject::sender;
+    const auto& replies = sender ? rules_.verification.sender : rules_.verification.recipient;
+    const auto code = answer->what == Deliverability::undeliverable ? replies.reject_code : replies.defer_code;
+    const auto& why = replies.reason.empty() ? answer->why : replies.reason;
+    const bool permanent = code >= 500;
+    Reply reply{static_cast<int>(code),
+                {static_cast<std::uint16_t>(permanent ? 5 : 4), 1, static_cast<std::uint16_t>(sender ? 7 : 1)},
+                rejection_text(about_of(rule.subject),
+                               fmt::format("{} address: {}", permanent ? "undeliverable" : "unverified", why))};
+    return permanent ? reject(std::move(reply)) : defer_if_permit(std::move(reply));
 }
 
 } // namespace decide::access

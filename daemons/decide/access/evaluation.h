@@ -73,6 +73,7 @@ private:
     Outcome apply(const Rule& rule);
     Outcome apply_policy_service(const Rule& rule);
     Outcome apply_class(const Rule& rule);
+    Outcome verify_address(const Rule& rule);
     Outcome look_up_table(const Rule& rule);
     Outcome look_up_servers(const Rule& rule, const std::string& domain);
     Outcome look_up_keys(const Rule& rule, std::span<const Key> keys, bool& found);

@@ -1,5 +1,6 @@
 // What the evaluation of access rules asks others, and what they answer. Values.
 #pragma once
+#include "daemons/decide/verification/verified_addresses.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,7 +10,15 @@
 namespace decide::access {
 
 struct Lookup {
-    enum class Kind : std::uint8_t { table, addresses, mail_hosts, name_servers, texts, policy_service };
+    enum class Kind : std::uint8_t {
+        table,
+        addresses,
+        mail_hosts,
+        name_servers,
+        texts,
+        policy_service,
+        verification, // is the key, a mail address, deliverable?
+    };
     Kind kind = Kind::table;
     std::string source = {}; // the table or service
     std::string key = {};    // "" of a policy service
@@ -19,8 +28,9 @@ struct Lookup {
 struct Answer {
     enum class Status : std::uint8_t { none, found, failed, pending };
     Status status = Status::none;
-    std::vector<std::string> values = {}; // found: at least one; of a null MX one that is ""
-    std::string why = {};                 // failed
+    std::vector<std::string> values = {};   // found: at least one; of a null MX one that is ""
+    std::string why = {};                   // failed; of a verification the reason for it
+    verification::Deliverability what = {}; // found, of a verification
     bool operator==(const Answer&) const = default;
 };
 

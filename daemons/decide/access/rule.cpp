@@ -46,6 +46,8 @@ constexpr Word words[] = {
     {"reject_unknown_helo_hostname", Check::unknown, S::helo},
     {"reject_unknown_sender_domain", Check::unknown, S::sender},
     {"reject_unknown_recipient_domain", Check::unknown, S::recipient},
+    {"reject_unverified_sender", Check::unverified, S::sender},
+    {"reject_unverified_recipient", Check::unverified, S::recipient},
     {"reject_rbl_client", Check::listed, S::client, Argument::zone, Servers::addresses},
     {"reject_rhsbl_client", Check::listed, S::client, Argument::zone},
     {"reject_rhsbl_reverse_client", Check::listed, S::reverse_client, Argument::zone},
@@ -92,8 +94,6 @@ constexpr std::pair<std::string_view, std::string_view> old_names[] = {
 
 // Rules of Postfix that are not here. "…_" stands for all that begin so.
 constexpr std::pair<std::string_view, std::string_view> missing[] = {
-    {"reject_unverified_", "addresses are not verified by probes: list the valid recipients in relay.recipients or "
-                           "virtual_mailbox.recipients"},
     {"permit_mx_backup", "list the domains in relay.domains"},
     {"permit_inet_interfaces", "list this system's addresses in relay.networks"},
     {"permit_naked_ip_address", "remove it; use permit_mynetworks"},

@@ -45,10 +45,11 @@ enum class Check : std::uint8_t {
     done_anyway, // by every session, without a rule
     invalid_name,
     not_qualified,
-    unknown, // not in the DNS
-    listed,  // in a DNS list: rejected
-    allowed, // in a DNS list: permitted
-    table,   // what an access table says
+    unknown,    // not in the DNS
+    listed,     // in a DNS list: rejected
+    allowed,    // in a DNS list: permitted
+    unverified, // not known to be deliverable, at a server that receives its mail
+    table,      // what an access table says
     policy_service,
     rule_class,
 };
@@ -77,6 +78,15 @@ struct Rule {
 bool matches_answer(std::string_view pattern, std::string_view address);
 bool is_valid_pattern(std::string_view pattern);
 
+// Replies about addresses that were verified: [verify].
+struct VerificationReplies {
+    struct Of {
+        std::uint32_t reject_code = 450, defer_code = 450; // undeliverable; not known now
+        std::string reason;                                // instead of the server's; "": that
+    };
+    Of recipient, sender;
+};
+
 // All rules for the clients of a listener.
 struct RuleSet {
     std::map<List, std::vector<Rule>> lists;
@@ -84,6 +94,7 @@ struct RuleSet {
     bool delay_reject = true;     // client, helo and sender are evaluated for each recipient
     bool parent_domains = true;   // "example.com" in a table also matches names below it; else ".example.com" does
     char recipient_delimiter = 0; // 0: none
+    VerificationReplies verification;
     const std::vector<Rule>& list(List which) const;
 };
 

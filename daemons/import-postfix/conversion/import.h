@@ -138,6 +138,7 @@ void import_addresses(Import& import); // virtual mailboxes, canonical, transpor
 void import_security(Import& import);  // certificates, levels of TLS, AUTH
 void import_listeners(Import& import); // services of type inet
 void import_restrictions(Import& import);
+void import_verification(Import& import);      // of addresses by probes
 void import_content_filters(Import& import);   // filters behind the queue
 void import_filters(Import& import);           // milters, header checks, copies
 void import_sending(Import& import);           // routes, limits, accounts

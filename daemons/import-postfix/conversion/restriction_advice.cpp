@@ -8,8 +8,6 @@ struct Advice {
     std::string_view begin, text;
 };
 constexpr Advice advice[] = {
-    {"reject_unverified_",
-     "addresses are not verified by probes: relay.recipients and virtual_mailbox.recipients list the valid recipients"},
     {"reject_unlisted_sender", "senders are not looked up"},
     {"permit_mx_backup", "name the domains in relay.domains"},
     {"permit_naked_ip_address", "addresses instead of names are accepted"},

@@ -64,7 +64,7 @@ constexpr SettingMapping sending_[] = {
     {"smtp_*_timeout", "", obsolete, harmless, "[smtp_client] has the relevant timeouts; their defaults are those of RFC 5321."},
     {"smtp_reply_filter", "smtp_client.reply_rules", custom, harmless, "Rules that make a reply temporary or permanent, for the replies to MAIL, RCPT, DATA and the end of a message; its text stays as it is."},
     {"*_delivery_status_filter", "", none, harmless, "Use smtp_client.reply_rules, or route.\"DOMAIN\".reply_overrides, to change the meaning of a site's reply."},
-    {"smtp_address_verify_target", "", none, harmless, "Addresses are not verified by probes."},
+    {"smtp_address_verify_target", "", none, harmless, "A probe ends after RCPT.", false, "rcpt"},
     {"lmtp_connect_timeout", "", none, harmless, "LMTP uses the timeouts of [smtp_client]."},
     {"lmtp_*_timeout", "", none, harmless, "LMTP uses the timeouts of [smtp_client]."},
     {"tcp_windowsize", "", obsolete, harmless, "The operating system chooses it."},

@@ -128,6 +128,7 @@ Result<> RuntimeDirectory::make_directories(const config::Config& config) {
     TRY(make_directory(spool_ + "/state/categorizer", 0700));
     TRY(make_directory(spool_ + "/state/idempotency", 0700));
     TRY(make_directory(config::ClientTests::directory(spool_), 0700));
+    TRY(make_directory(config::Verify::directory(spool_), 0700));
     TRY(make_directory(spool_ + "/suppression", 0700));
     TRY(make_directory(config::Http::directory(spool_), 0700));
     TRY(make_directory(run_, 0755));

@@ -1,9 +1,11 @@
-// try: goes the way a message would, as far as RCPT, and prints each step.
+// try: goes the way a message would, as far as RCPT, and prints each step. verify: prints what is known of an address,
+// after a check if nothing is, or has it forgotten.
 #include "daemons/postrider/queue/try.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/queue/try_client.h"
+#include "libsmtp/text/date.h"
 #include <fmt/format.h>
 
 namespace postrider {
@@ -31,6 +33,19 @@ void print_step(const json& line) {
         fmt::print("{:>8.3f}s  {:<4}  {:<10}  {}{}\n", seconds, label_of(text_of(line, "finding")), step, about, text);
     }
     if (step == "result" && !text_of(line, "advice").empty()) fmt::print("\n{}\n", text_of(line, "advice"));
+}
+
+std::string moment(std::int64_t seconds) { return smtp::iso_date(smtp::WallTime(std::chrono::seconds(seconds))); }
+
+void print_verified(const json& line) {
+    const auto host = text_of(line, "host"), text = truncated(text_of(line, "text"), 1500);
+    fmt::print("{}: {}\n", text_of(line, "address"), text_of(line, "result"));
+    if (!text.empty()) fmt::print("  reason   {}\n", text);
+    if (!host.empty()) fmt::print("  server   {}\n", host);
+    if (const auto checked = number_of(line, "checked"); checked > 0)
+        fmt::print("  checked  {}, remembered until {}\n", moment(checked), moment(number_of(line, "expires")));
+    if (line.value("doubted", false))
+        fmt::print("  note     the last check was rejected; it is undeliverable if the next one is, too\n");
 }
 
 } // namespace
@@ -67,6 +82,27 @@ int try_address(const Arguments& arguments) {
         patience);
     if (status != ok) return status;
     return worst == "permanent" ? refused : worst == "temporary" ? try_again : ok;
+}
+
+int verify_address(const Arguments& arguments) {
+    const auto& address = arguments.words[0];
+    const bool forget = arguments.has("--forget");
+    std::string result;
+    const json request = {{"op", proto::control::op::verify}, {"address", address}, {"action", forget ? "forget" : ""}};
+    const int status = ask_queue(
+        arguments, request,
+        [&](const json& line) {
+            result = text_of(line, "result");
+            if (arguments.json)
+                print_json(line);
+            else if (forget)
+                fmt::print("{}: {}\n", address, line.value("forgotten", false) ? "forgotten" : "was not remembered");
+            else
+                print_verified(line);
+        },
+        patience);
+    if (status != ok || forget) return status;
+    return result == "deliverable" ? ok : result == "undeliverable" ? refused : try_again;
 }
 
 } // namespace postrider

@@ -1,9 +1,11 @@
 // try --client: evaluates the access rules as smtpd does, with the same tables and the DNS, and prints each rule. No
-// server is asked, policy services neither.
+// policy service is asked, and no server but for the verification of addresses, which the queue-manager makes.
 #include "daemons/postrider/queue/try_client.h"
 #include "daemons/common/access/access_lookups.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/proto/control.h"
+#include "daemons/common/terminal/text.h"
 #include "daemons/common/text/idn.h"
 #include "daemons/decide/access/evaluation.h"
 #include "daemons/postrider/command/command.h"
@@ -65,10 +67,13 @@ public:
     decide::access::Decision decide(const decide::access::RuleSet& rules, const Facts& facts);
     // Those the rules would have asked.
     const std::vector<std::string>& unasked() const { return unasked_; }
+    // Why an address could not be verified; "" none, or it could.
+    const std::string& unverified() const { return unverified_; }
 
 private:
     Facts::Listed listed(const std::string& fingerprint);
     dns::ClientName::Names names_of(const common::IpAddress& address);
+    decide::access::Answer verify(const std::string& address);
     void fetch(common::AccessAnswers& answers, std::span<const decide::access::Lookup> pending);
 
     const config::Config& config_;
@@ -78,6 +83,7 @@ private:
     std::shared_ptr<dns::Resolver> resolver_;
     std::shared_ptr<common::AccessLookups> lookups_;
     std::vector<std::string> unasked_;
+    std::string unverified_;
 };
 
 dns::ClientName::Names Trial::names_of(const common::IpAddress& address) {
@@ -154,13 +160,41 @@ std::optional<Facts> Trial::facts(const Arguments& arguments) {
 decide::access::Decision Trial::decide(const decide::access::RuleSet& rules, const Facts& facts) {
     std::vector<List> lists = {List::client, List::helo, List::sender};
     if (facts.recipient) lists.insert(lists.end(), {List::relay, List::recipient});
-    common::AccessAnswers answers(lookups_, [this](const std::string& service, common::AccessAnswers::Action done) {
-        unasked_.push_back(service);
-        done("DUNNO");
-    });
+    common::AccessAnswers answers(
+        lookups_,
+        [this](const std::string& service, common::AccessAnswers::Action done) {
+            unasked_.push_back(service);
+            done("DUNNO");
+        },
+        [this](const std::string& address, auto done) { done(verify(address)); });
     Evaluation evaluation(rules, facts, std::move(lists), Evaluation::Tracing::on);
     while (!evaluation.run(answers)) fetch(answers, evaluation.needed());
     return evaluation.take();
+}
+
+// As smtpd has it done, by the queue-manager; but waits for the end of the check.
+decide::access::Answer Trial::verify(const std::string& address) {
+    using decide::verification::Deliverability;
+    constexpr int patience = 3 * 60; // seconds: a check ends before that
+    decide::access::Answer out{.status = decide::access::Answer::Status::found,
+                               .why = "Address verification in progress"};
+    auto queue = connect_control(config_.spool, "control");
+    const auto asked =
+        queue ? queue->ask(
+                    {{"op", proto::control::op::verify}, {"address", address}},
+                    [&](const json& line) {
+                        const auto result = text_of(line, "result");
+                        for (const auto each :
+                             {Deliverability::deliverable, Deliverability::undeliverable, Deliverability::unreachable})
+                            if (result == name_of(each)) out.what = each;
+                        if (out.what != Deliverability::unknown) out.why = text_of(line, "text");
+                    },
+                    patience)
+              : spool::Result<>(std::unexpected(queue.error()));
+    if (!asked)
+        unverified_ = fmt::format("{} was not verified: {}", address,
+                                  is_not_running(asked.error()) ? "Postrider is not running" : asked.error().what);
+    return out;
 }
 
 void Trial::fetch(common::AccessAnswers& answers, std::span<const decide::access::Lookup> pending) {
@@ -185,8 +219,8 @@ std::string result_of(const decide::access::Decision& decision) {
     return out;
 }
 
-void print_trial(const Facts& facts, const decide::access::Decision& decision,
-                 const std::vector<std::string>& unasked) {
+void print_trial(const Facts& facts, const decide::access::Decision& decision, const std::vector<std::string>& unasked,
+                 const std::string& unverified) {
     fmt::print("session    {}[{}]{}\n", facts.client_name, facts.client_address, facts.trusted ? ", may relay" : "");
     std::string_view last;
     for (const auto& each : decision.trace) {
@@ -198,6 +232,7 @@ void print_trial(const Facts& facts, const decide::access::Decision& decision,
     }
     for (const auto& note : decision.notes) fmt::print("log        {}: {}\n", note.verb, note.text);
     for (const auto& service : unasked) fmt::print("note       policy service {} was not asked\n", service);
+    if (!unverified.empty()) fmt::print("note       {}\n", unverified);
     for (const auto& warning : decision.warnings) fmt::print("warning    {}\n", warning);
     fmt::print("result     {}\n", result_of(decision));
 }
@@ -238,12 +273,13 @@ int try_client(const Arguments& arguments) {
     Trial trial(*config, *listener);
     const auto facts = trial.facts(arguments);
     if (!facts) return usage;
-    const auto rules = config::rule_set(*access, config->access_classes, config->local.recipient_delimiter);
+    auto rules = config::rule_set(*access, config->access_classes, config->local.recipient_delimiter);
+    rules.verification = config->verify.replies;
     const auto decision = trial.decide(rules, *facts);
     if (arguments.json)
         print_trial_json(*listener, *facts, decision, trial.unasked());
     else
-        print_trial(*facts, decision, trial.unasked());
+        print_trial(*facts, decision, trial.unasked(), trial.unverified());
     const auto& reply = decision.rejection ? decision.rejection : decision.defer_if_permit;
     if (!reply) return ok;
     return reply->permanent() ? refused : try_again;

@@ -114,6 +114,8 @@ constexpr Option try_options[] = {{"--from", "SENDER", "sender to use instead of
                                   {"--tls", "", "its session is encrypted"},
                                   {"--certificate", "FINGERPRINT", "the certificate that it shows: AB:CD:..."},
                                   {"--listener", "NAME", "the listener it connects to"}};
+constexpr Option verified_options[] = {
+    {"--forget", "", "forget the answer: the address is checked when it is used again"}};
 constexpr Option passwd_options[] = {{"--addresses", "LIST", "other addresses the user may send as: a@b,@c"},
                                      {"--remove", "", "remove the user"}};
 
@@ -246,6 +248,9 @@ constexpr Command table[] = {
     {"try", "[ADDRESS]", 0, 1, try_options,
      "connect to the next hop of an address, up to RCPT, and show each step; or show which access rule decides",
      try_address},
+    {"verify", "ADDRESS", 1, 1, verified_options,
+     "show whether an address is deliverable, as the rules reject_unverified_... see it, or forget the answer",
+     verify_address},
     {"suppress add", "ADDRESS|DOMAIN...", 1, unlimited, suppress_options,
      "send no more mail to these recipients; return waiting mail", suppress_add},
     {"suppress remove", "ADDRESS|DOMAIN...|WORD...", 1, unlimited, unsuppress_options,

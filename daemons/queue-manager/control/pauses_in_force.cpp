@@ -52,10 +52,8 @@ std::vector<std::string> PausesInForce::obstacles(const proto::route::Routed& ro
                                   info.failures, info.last_error.text));
     };
     const auto now = common::Loop::now();
-    for (const auto& link : engine.links(now))
-        if (link.name == route.link) not_well("link", link.name, link);
-    for (const auto& queue : engine.queues(now))
-        if (queue.name == waits_in) not_well("queue", queue.name, queue);
+    if (const auto link = engine.link(route.link, now)) not_well("link", link->name, *link);
+    if (const auto queue = engine.queue(waits_in, now)) not_well("queue", queue->name, *queue);
     return out;
 }
 

@@ -102,6 +102,15 @@ std::uint64_t DeliveryProbes::begin(Order order, Listener listener) {
     return number;
 }
 
+std::uint64_t DeliveryProbes::begin_at(Order order, proto::route::Routed route, Listener listener) {
+    const auto number = ++last_;
+    Transaction transaction{std::move(route), order.reverse_path, {order.address}};
+    const auto at = probes_.emplace(number, Probe{std::move(order), std::move(listener), Loop::now().monotonic}).first;
+    at->second.left.push_back(std::move(transaction));
+    go_on(at);
+    return number;
+}
+
 void DeliveryProbes::cancel(std::uint64_t number) {
     const auto at = probes_.find(number);
     if (at == probes_.end()) return;
@@ -202,6 +211,7 @@ void DeliveryProbes::said(AgentId agent, const proto::delivery::ProbeStep& step)
 void DeliveryProbes::said(AgentId agent, const proto::delivery::ProbeResult& tried) {
     const auto at = probes_.find(tried.attempt);
     if (at == probes_.end() || at->second.agent != agent) return;
+    if (at->second.listener.result) at->second.listener.result(tried);
     const auto& reason = tried.reason;
     const auto why = reason_of(reason, tried.host);
     const auto finding = finding_of(tried.outcome);

@@ -45,6 +45,8 @@ public:
         std::function<void(const ProbeLine&)> line;
         std::function<void()> over; // after the line "result"
         std::function<void(std::string_view error)> refused;
+        // The agent's last word about each transaction, before the line "result"; null: not wanted.
+        std::function<void(const proto::delivery::ProbeResult&)> result = {};
     };
     using AgentId = decide::queue::AgentId;
     struct Dependencies {
@@ -65,6 +67,8 @@ public:
 
     // Returns its number, for cancel(). May be over on return.
     std::uint64_t begin(Order order, Listener listener);
+    // The same for an address whose route is known. One recipient: that address.
+    std::uint64_t begin_at(Order order, proto::route::Routed route, Listener listener);
     // The result is no longer wanted: the agent is to end it. Does nothing if it is over.
     void cancel(std::uint64_t number);
     void said(AgentId agent, const proto::delivery::ProbeStep& step);

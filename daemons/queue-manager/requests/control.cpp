@@ -76,7 +76,8 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
                replies_),
       suppressions_({.log = deps.log, .config = deps.config, .pool = deps.pool, .suppressions = deps.suppressions},
                     replies_),
-      erasures_(deps.log, deps.pool, deps.journal, replies_), probes_(deps.probes, replies_),
+      erasures_(deps.log, deps.pool, deps.journal, replies_),
+      probes_({.log = deps.log, .pool = deps.pool, .probes = deps.probes, .verification = deps.verification}, replies_),
       drain_({.loop = deps.loop,
               .log = deps.log,
               .is_node = deps.is_node,
@@ -129,6 +130,8 @@ bool Control::look(const Request& request, const nlohmann::json& body, std::stri
         drain_.show(request);
     else if (operation == op::attempt)
         probes_.attempt(request, body);
+    else if (operation == op::verify)
+        probes_.verify(request, body);
     else
         return false;
     return true;

@@ -39,6 +39,7 @@ public:
         DeliveryStops& stops;
         RouteQuery& route_query;
         DeliveryProbes& probes;
+        AddressVerification& verification;
         const decide::SourceBackoff& resting; // source addresses
         Transfers& transfers;
         RecentChanges& recent;

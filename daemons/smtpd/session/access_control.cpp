@@ -17,6 +17,7 @@ AccessControl::~AccessControl() { drop_questions(); }
 void AccessControl::drop_questions() {
     for (const auto& [client, question] : questions_) client->cancel(question);
     questions_.clear();
+    if (verification_ != 0) worker_.verifier.cancel(std::exchange(verification_, 0));
 }
 
 // --- evaluation
@@ -88,16 +89,18 @@ std::optional<PolicyVerdict> AccessControl::ask(Stage stage, std::optional<smtp:
                                                 PolicyCheck::Done done) {
     auto lists = lists_of(stage);
     if (lists.empty() || (discards_ && stage >= Stage::rcpt)) return PolicyVerdict{};
-    if (evaluation_ && !questions_.empty()) drop_questions();
+    if (evaluation_) drop_questions();
     stage_ = stage;
     if (stage <= Stage::mail) defer_if_permit_[static_cast<std::size_t>(stage)].reset();
     facts_ = facts_of(stage);
     facts_.relaying = std::move(relaying);
     if (answers_) worker_.loop.defer([gone = std::shared_ptr(std::move(answers_))] {}); // it may be the caller
     auto answers = std::make_unique<common::AccessAnswers>(
-        sources_->access.lookups, [this](const std::string& service, common::AccessAnswers::Action action) {
+        sources_->access.lookups,
+        [this](const std::string& service, common::AccessAnswers::Action action) {
             ask_policy(service, std::move(action));
-        });
+        },
+        [this](const std::string& address, auto done) { verify(address, std::move(done)); });
     evaluation_ = std::make_unique<Evaluation>(access_, facts_, std::move(lists));
     if (evaluation_->run(*answers)) return verdict();
     answers_ = std::move(answers);
@@ -130,6 +133,15 @@ void AccessControl::ask_policy(const std::string& service, common::AccessAnswers
             }
         });
     questions_.emplace_back(&client, question);
+}
+
+// One at a time: the rule that asks is not left before its answer is there.
+void AccessControl::verify(const std::string& address, std::function<void(decide::access::Answer)> done) {
+    verification_ = worker_.verifier.ask(
+        address, common::Loop::now().monotonic, [this, done = std::move(done)](const auto& answer) {
+            verification_ = 0;
+            done({.status = decide::access::Answer::Status::found, .why = answer.text, .what = answer.what});
+        });
 }
 
 // --- the verdict

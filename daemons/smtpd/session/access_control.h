@@ -38,6 +38,7 @@ private:
     bool is_ours(std::string_view address) const;
     void fetch();
     void ask_policy(const std::string& service, common::AccessAnswers::Action done);
+    void verify(const std::string& address, std::function<void(decide::access::Answer)> done);
     PolicyVerdict verdict();
     void report_problem(bool any);
     void count(const decide::access::Decision& decision);
@@ -53,7 +54,8 @@ private:
     std::unique_ptr<decide::access::Evaluation> evaluation_;
     PolicyCheck::Done done_;
     std::vector<std::pair<PolicyClient*, std::uint64_t>> questions_; // to policy services
-    std::optional<smtp::Reply> defer_if_permit_[3];                  // by connect, helo, mail
+    std::uint64_t verification_ = 0;                // the question whether an address is deliverable; 0: none
+    std::optional<smtp::Reply> defer_if_permit_[3]; // by connect, helo, mail
     bool holds_ = false, discards_ = false;
 };
 

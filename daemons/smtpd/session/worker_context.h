@@ -15,6 +15,7 @@
 #include "daemons/smtpd/auth/authentication.h"
 #include "daemons/smtpd/auth/lockouts.h"
 #include "daemons/smtpd/intake/date_text.h"
+#include "daemons/smtpd/policy/address_verifier.h"
 #include "daemons/smtpd/policy/rules.h"
 #include "daemons/smtpd/session/dns_list_lookup.h"
 #include "libsmtp/text/time_types.h"
@@ -32,6 +33,7 @@ struct WorkerContext {
     common::Deadlines& deadlines;
     common::SpoolWriter& spool_writer;
     common::RecipientChecker& checker;
+    AddressVerifier& verifier;
     common::SubmissionQueue& submission_queue;
     common::idempotency::Client& keys;
     common::Metrics& metrics;

@@ -348,6 +348,44 @@ TEST_CASE("tests of clients") {
           std::string::npos);
 }
 
+TEST_CASE("the verification of addresses") {
+    const auto usual = good("").verify;
+    CHECK(usual.wait == 6s);
+    CHECK(usual.sender.empty());
+    CHECK(usual.replies.recipient.reject_code == 450);
+    const auto set = good("[verify]\nwait = \"10s\"\npositive_lifetime = \"20d\"\npositive_refresh = \"5d\"\n"
+                          "negative_lifetime = \"2d\"\nnegative_refresh = \"2h\"\ntemporary_lifetime = \"5m\"\n"
+                          "sender = \"probe@here.example\"\nmaximum_entries = 500\nmaximum_probes = 7\n"
+                          "probes_per_minute = 9\nrecipient_reject_code = 550\nrecipient_defer_code = 451\n"
+                          "recipient_reject_reason = \"No\"\nsender_reject_code = 553\nsender_defer_code = 452\n"
+                          "sender_reject_reason = \"Who?\"\n")
+                         .verify;
+    const auto memory = config::memory_settings(set);
+    CHECK(memory.positive_lifetime == 480h);
+    CHECK(memory.positive_refresh == 120h);
+    CHECK(memory.negative_lifetime == 48h);
+    CHECK(memory.negative_refresh == 2h);
+    CHECK(memory.temporary_lifetime == 5min);
+    CHECK(memory.most == 500);
+    const auto limits = config::probe_limits(set);
+    CHECK(limits.probes == 7);
+    CHECK(limits.per_minute == 9);
+    CHECK(set.wait == 10s);
+    CHECK(set.sender == "probe@here.example");
+    CHECK(set.replies.recipient.reject_code == 550);
+    CHECK(set.replies.recipient.defer_code == 451);
+    CHECK(set.replies.recipient.reason == "No");
+    CHECK(set.replies.sender.reject_code == 553);
+    CHECK(set.replies.sender.defer_code == 452);
+    CHECK(set.replies.sender.reason == "Who?");
+    CHECK(good("[verify]\nsender = \"<>\"\n").verify.sender.empty());
+    CHECK(bad("[verify]\nsender = \"probe\"\n").ends_with("\"probe\" is not an address with a domain"));
+    CHECK(bad("[verify]\npositive_refresh = \"40d\"\n") ==
+          "f.toml:2:1: verify: positive_refresh must not exceed positive_lifetime");
+    CHECK(bad("[verify]\nnegative_refresh = \"4d\"\n") ==
+          "f.toml:2:1: verify: negative_refresh must not exceed negative_lifetime");
+}
+
 TEST_CASE("what a route says of queueing, and retry policies by name") {
     const auto c = good(R"(
 [queue]

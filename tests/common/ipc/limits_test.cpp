@@ -18,6 +18,7 @@
 #include "daemons/common/proto/submit.h"
 #include "daemons/common/proto/tls_results.h"
 #include "daemons/common/proto/user_files.h"
+#include "daemons/common/proto/verification.h"
 #include "daemons/common/runtime/loop.h"
 #include <doctest/doctest.h>
 #include <limits>
@@ -148,6 +149,7 @@ void every_conversation(std::size_t length, std::size_t elements) {
     all_of<proto::submit::Message>(length, elements);
     all_of<proto::tls_results::Message>(length, elements);
     all_of<proto::user_files::Message>(length, elements);
+    all_of<proto::verification::Message>(length, elements);
 }
 
 template <class Message, class M> std::size_t frame_of(const M& message) { return wire_of<Message>(message).size(); }

@@ -279,3 +279,59 @@ TEST_CASE("classes stand for their rules") {
         {{"loop"}, "451 4.3.5 Server configuration error; warning: classes are nested too deeply"},
     });
 }
+
+TEST_CASE("addresses that are verified") {
+    using decide::verification::Deliverability;
+    const auto is = [](std::string address, Deliverability what) {
+        return [=](Facts&, World& world) {
+            world.verified[address] = {.status = Answer::Status::found, .why = "said so", .what = what};
+        };
+    };
+    const std::string ann = "ann@here.example", bob = "bob@far.example";
+    const auto null_sender = [](Facts& facts, World&) { facts.sender = ""; };
+    const auto several = [](Facts& facts, World&) { facts.recipient.reset(); };
+    const auto postmaster = [](Facts& facts, World&) { facts.recipient = "postmaster"; };
+    const std::string recipient = "450 4.1.1 <ann@here.example>: Recipient address rejected: unverified address: ",
+                      sender = "450 4.1.7 <bob@far.example>: Sender address rejected: unverified address: ";
+    check_rows({
+        {{"reject_unverified_recipient"}, "ok", is(ann, Deliverability::deliverable)},
+        {{"reject_unverified_recipient"}, recipient + "said so", is(ann, Deliverability::undeliverable)},
+        {{"reject_unverified_recipient"}, recipient + "said so", is(ann, Deliverability::unreachable)},
+        {{"reject_unverified_recipient"}, recipient + "in progress"},
+        {{"reject_unverified_recipient"}, "ok", several, List::data},
+        {{"reject_unverified_recipient"}, "ok", postmaster},
+        {{"reject_unverified_sender"}, "ok", is(bob, Deliverability::deliverable)},
+        {{"reject_unverified_sender"}, sender + "said so", is(bob, Deliverability::undeliverable)},
+        {{"reject_unverified_sender"}, sender + "in progress"},
+        {{"reject_unverified_sender"}, "ok", null_sender},
+        // In their order; a deferral is one only if nothing rejects.
+        {{"permit", "reject_unverified_recipient"}, "ok"},
+        {{"reject_unverified_recipient", "reject"},
+         "554 5.7.1 <ann@here.example>: Recipient address rejected: Access denied"},
+        {{"warn_if_reject reject_unverified_recipient"}, "ok; reject_warning: " + recipient + "in progress"},
+    });
+}
+
+TEST_CASE("replies about verified addresses have the codes and the reason of the configuration") {
+    using decide::verification::Deliverability;
+    const auto reply = [](Deliverability what, std::string rule, const VerificationReplies::Of& replies) {
+        const auto facts = stranger();
+        World world;
+        for (const auto* address : {"ann@here.example", "bob@far.example"})
+            world.verified[address] = {.status = Answer::Status::found, .why = "said so", .what = what};
+        RuleSet rules;
+        rules.lists[List::recipient] = rules_of({rule});
+        (rule.ends_with("sender") ? rules.verification.sender : rules.verification.recipient) = replies;
+        return shown(decide_by(rules, facts, world, {List::recipient}));
+    };
+    using enum Deliverability;
+    CHECK(reply(undeliverable, "reject_unverified_recipient", {550, 451, ""}) ==
+          "550 5.1.1 <ann@here.example>: Recipient address rejected: undeliverable address: said so");
+    CHECK(reply(unreachable, "reject_unverified_recipient", {550, 451, ""}) ==
+          "451 4.1.1 <ann@here.example>: Recipient address rejected: unverified address: said so");
+    CHECK(reply(undeliverable, "reject_unverified_sender", {553, 451, "Unknown"}) ==
+          "553 5.1.7 <bob@far.example>: Sender address rejected: undeliverable address: Unknown");
+    CHECK(reply(unknown, "reject_unverified_sender", {553, 451, "Unknown"}) ==
+          "451 4.1.7 <bob@far.example>: Sender address rejected: unverified address: Unknown");
+    CHECK(reply(deliverable, "reject_unverified_sender", {553, 451, "Unknown"}) == "ok");
+}

@@ -39,7 +39,7 @@ TEST_CASE("results of access tables are checked before mail depends on them") {
         {"check_sender_access text:/x", "must not name a table"},
         {"lax", "there is no [access_class.lax]"},
         {"strict, lax", "there is no [access_class.lax]"},
-        {"reject_unverified_sender", "not supported"},
+        {"permit_mx_backup", "not supported"},
         {"!", "neither a rule"},
         {"", "empty value"},
     };

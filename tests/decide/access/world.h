@@ -16,11 +16,12 @@ struct World final : Source {
     std::map<std::string, std::vector<std::string>> dns; // "a x.example", "mx x.example", "txt …", "ns …"
     std::set<std::string> dns_failures;                  // the same
     std::map<std::string, std::string> policies;         // actions
+    std::map<std::string, Answer> verified;              // addresses; others are not known now
     std::set<Lookup> fetched, asked;
     bool slow_tables = false;
 
     static std::string query(const Lookup& lookup) {
-        constexpr const char* types[] = {"", "a ", "mx ", "ns ", "txt ", ""};
+        constexpr const char* types[] = {"", "a ", "mx ", "ns ", "txt ", "", ""};
         return types[static_cast<std::size_t>(lookup.kind)] + lookup.key;
     }
     Answer find(Lookup::Kind kind, std::string_view source, std::string_view key) override {
@@ -34,6 +35,9 @@ struct World final : Source {
             const auto found = entries.find(lookup.key);
             return found == entries.end() ? Answer{} : Answer{Answer::Status::found, {found->second}};
         }
+        if (lookup.kind == Lookup::Kind::verification)
+            return verified.contains(lookup.key) ? verified[lookup.key]
+                                                 : Answer{.status = Answer::Status::found, .why = "in progress"};
         if (lookup.kind == Lookup::Kind::policy_service)
             return {Answer::Status::found, {policies.contains(lookup.source) ? policies[lookup.source] : "DUNNO"}};
         if (dns_failures.contains(query(lookup))) return {Answer::Status::failed, {}, "SERVFAIL"};

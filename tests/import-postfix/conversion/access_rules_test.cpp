@@ -49,6 +49,9 @@ TEST_CASE("restrictions become the rules of their lists, in their order") {
         // What follows the end of a list was never reached.
         {"smtpd_helo_restrictions = reject_invalid_hostname, permit, reject_unverified_sender", "helo",
          R"(["reject_invalid_hostname", "permit"])"},
+        {"smtpd_sender_restrictions = reject_unverified_sender", "sender", R"(["reject_unverified_sender"])"},
+        {"smtpd_recipient_restrictions = reject_unauth_destination, reject_unverified_recipient", "recipient",
+         R"(["reject_unauth_destination", "reject_unverified_recipient"])"},
         {"smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination, reject_unknown_recipient_domain",
          "relay", R"(["permit_mynetworks", "reject_unauth_destination", "reject_unknown_recipient_domain"])"},
         // permit_mynetworks in any list needs relay.networks, so a list that does not permit them to relay stays.
@@ -146,4 +149,44 @@ TEST_CASE("permission to relay by a table is said to be none") {
                  {{"/pf/c", "192.0.2.1 OK\n"}});
     const auto& remarks = result_of(from, "smtpd_recipient_restrictions").remarks;
     CHECK(std::ranges::any_of(remarks, [](const auto& each) { return each.find("relay.networks") != each.npos; }));
+}
+
+TEST_CASE("the verification of addresses becomes [verify]") {
+    const auto from = imported("smtpd_recipient_restrictions = reject_unauth_destination, reject_unverified_recipient\n"
+                               "myorigin = here.example\n"
+                               "address_verify_map = btree:/var/lib/postfix/verify\n"
+                               "address_verify_positive_expire_time = 20d\naddress_verify_positive_refresh_time = 5\n"
+                               "address_verify_negative_expire_time = 2d\naddress_verify_negative_refresh_time = 2\n"
+                               "address_verify_poll_count = 5\naddress_verify_poll_delay = 2s\n"
+                               "address_verify_sender = probe\naddress_verify_sender_ttl = 1d\n"
+                               "unverified_recipient_reject_code = 550\nunverified_recipient_defer_code = 451\n"
+                               "unverified_recipient_reject_reason = Unknown here\n"
+                               "unverified_sender_reject_code = 553\nunverified_sender_reject_reason = Who?\n"
+                               "address_verify_relayhost = [192.0.2.1]\naddress_verify_local_transport = local\n",
+                               {});
+    const std::pair<std::string_view, std::string_view> expected[] = {
+        {"verify.positive_lifetime", "\"20d\""},
+        {"verify.positive_refresh", "\"5d\""},
+        {"verify.negative_lifetime", "\"2d\""},
+        {"verify.negative_refresh", "\"2h\""},
+        {"verify.wait", "\"8s\""},
+        {"verify.sender", "\"probe@here.example\""},
+        {"verify.recipient_reject_code", "550"},
+        {"verify.recipient_defer_code", "451"},
+        {"verify.recipient_reject_reason", "\"Unknown here\""},
+        {"verify.sender_reject_code", "553"},
+        {"verify.sender_defer_code", "-"},
+        {"verify.sender_reject_reason", "\"Who?\""},
+    };
+    for (const auto& [path, value] : expected) {
+        CAPTURE(path);
+        CHECK(key(from, path) == value);
+    }
+    using Kind = SettingResult::Kind;
+    CHECK(result_of(from, "address_verify_map").kind == Kind::converted);
+    for (const auto* lost : {"address_verify_sender_ttl", "address_verify_relayhost", "address_verify_local_transport"})
+        CHECK(result_of(from, lost).kind == Kind::unsupported);
+    CHECK(undecided(from).empty());
+    CHECK(key(imported("address_verify_poll_count = 1\n", {}), "verify.wait") == "\"100ms\"");
+    CHECK(key(imported("address_verify_sender =\n", {}), "verify.sender") == "\"\"");
 }

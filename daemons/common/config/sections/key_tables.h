@@ -61,6 +61,7 @@ struct Testing;
 struct Tls;
 struct TlsReports;
 struct Transport;
+struct Verify;
 struct VirtualAlias;
 struct VirtualMailbox;
 
@@ -74,6 +75,7 @@ Section section_for(Listener&);
 Section section_for(PolicyService&);
 Section section_for(DnsList&);
 Section section_for(ClientTests&);
+Section section_for(Verify&);
 Section section_for(AccessRules&);
 Section section_for(AccessClass&);
 Section section_for(Milter&);

@@ -18,6 +18,7 @@ constexpr std::string_view client_tests[] = {"passed",       "remembered", "allo
                                              "early_talk",   "dns_list",   "pipelining", "non_smtp",
                                              "bare_newline", "hung_up",    "busy"};
 constexpr std::string_view access_results[] = {"passed", "rejected", "deferred", "discarded", "held", "redirected"};
+constexpr std::string_view deliverabilities[] = {"unknown", "deliverable", "undeliverable", "unreachable"};
 constexpr std::string_view tls_versions[] = {"TLSv1.2", "TLSv1.3", "other"};
 constexpr std::string_view auth_results[] = {"succeeded", "failed", "unavailable"};
 constexpr std::string_view locked_out[] = {"user", "network"};
@@ -69,6 +70,14 @@ constexpr MetricDefinition all[] = {
      "failed a test, left before the end or found too many others waiting.", {"result", client_tests}, {}},
     {MetricId::access_results, "postrider_smtpd_access_results_total", counter, number,
      "Evaluations of access rules, for a recipient or another stage of a session, by result.", {"result", access_results}, {}},
+    {MetricId::verification_answers, "postrider_verification_answers_total", counter, number,
+     "Answers to SMTP servers whether an address is deliverable, from memory or after a check.",
+     {"result", deliverabilities}, {}},
+    {MetricId::verification_checks, "postrider_verification_checks_total", counter, number,
+     "Checks of addresses by asking a server that receives their mail, by result; unknown: it could not be asked now.",
+     {"result", deliverabilities}, {}},
+    {MetricId::verified_addresses, "postrider_verified_addresses", gauge, number,
+     "Addresses whose verification is remembered.", {}, {}},
     {MetricId::tls_sessions, "postrider_smtpd_tls_sessions_total", counter, number,
      "Successful TLS handshakes with clients.", {"version", tls_versions}, {}},
     {MetricId::tls_failures, "postrider_smtpd_tls_failures_total", counter, number,

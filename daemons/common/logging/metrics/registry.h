@@ -15,7 +15,8 @@ namespace common {
 enum class MetricId : std::uint8_t {
     // mail comes in
     messages_accepted, recipients_accepted, bytes_accepted, commit_seconds, sync_seconds,
-    sessions, sessions_open, session_ends, rejects, client_tests, access_results, tls_sessions, tls_failures, authentications,
+    sessions, sessions_open, session_ends, rejects, client_tests, access_results,
+    verification_answers, verification_checks, verified_addresses, tls_sessions, tls_failures, authentications,
     lockouts, content_memory, listeners, http_lockouts,
     // mail goes out
     deliveries, delay_seconds, delay_stage_seconds, connections, client_tls_sessions, source_refusals,
