@@ -241,6 +241,14 @@ void Router::ask_named_route(const decide::RouteRule& rule, decide::RouteName na
     if (name.hop && name.hop->kind == decide::NextHop::Kind::host)
         return answer(question, domain, route_of_rule(decide::configured({*name.hop}, rule.tls_wrap), rule.connections),
                       rule.pattern);
+    if (!name.hop && first.kind == decide::NextHop::Kind::recipient && name.domain.empty())
+        return answer(question, domain,
+                      {decide::Destination::refuse(decide::RouteKind::temporary, "4.3.5",
+                                                   fmt::format("[route.\"{}\"] has no next_hop, but mail goes there "
+                                                               "whatever its recipients: give it one",
+                                                               name.route)),
+                       3600},
+                      rule.pattern);
     if (!name.hop && first.kind == decide::NextHop::Kind::recipient && name.domain.starts_with('['))
         return answer(question, domain, route_to_literal(name.domain, local_identity_), rule.pattern);
     look_up(domain, name.hop.value_or(first), &rule, std::move(name.domain), std::move(question));

@@ -168,7 +168,7 @@ struct Envelope {
     Trace trace = Trace::none;
     std::string
         returned_to; // [listen.<name>] to which a content filter returned it; the rest is of where it came first
-    std::string content_filter; // where it goes first instead of where its listener says; "" as that says
+    std::string content_filter; // of a rule's FILTER (see chosen_filter()); "" none
     Edits edits;                // of the header, by filters: the content is sent and shown as edited
 
     // NDRs and copies.
@@ -237,6 +237,14 @@ struct Envelope {
     }
     bool operator==(const Envelope&) const = default;
 };
+
+// Where a rule has sent it first, instead of where its listener says; "" nowhere. Mail that is back from a filter, that
+// only verifies an address, or that this system made goes to none.
+inline std::string_view chosen_filter(const Envelope& envelope) {
+    const bool submitted = envelope.origin == Origin::local || envelope.origin == Origin::client;
+    const bool to_filter = submitted && envelope.trace != Trace::verify && envelope.returned_to.empty();
+    return to_filter ? std::string_view(envelope.content_filter) : std::string_view();
+}
 
 // The fields' bytes, without a record's frame: as stored in the file and as sent in Submitted::envelope.
 std::string encode(const Envelope& envelope);

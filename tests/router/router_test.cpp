@@ -186,6 +186,12 @@ TEST_CASE("a transport table names a route: the domain's own hosts, with the set
     CHECK(routed.kind == decide::RouteKind::temporary);
     CHECK(routed.text.find("there is no [route.\"gone\"]") != std::string::npos);
     CHECK(w.route("via:gone:[d.example]:27") == "temporary 4.3.5");
+    // A content filter is the same for all recipients.
+    CHECK(w.route("via:relayed:") == "configured relayed:[b.example]");
+    CHECK(w.route("via:gone:") == "temporary 4.3.5");
+    routed = w.manager.ask<Routed>(proto::route::Route{1, "via:slow:"});
+    CHECK(routed.kind == decide::RouteKind::temporary);
+    CHECK(routed.text.find("[route.\"slow\"] has no next_hop") != std::string::npos);
 }
 
 TEST_CASE("a transport table sends a domain's mail to its own hosts, whatever the routes say") {

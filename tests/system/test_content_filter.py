@@ -333,6 +333,21 @@ def test_the_last_rule_chooses_and_the_message_keeps_it(chosen, tmp_path):
     assert special.said("XFORWARD")[0].endswith("SOURCE=REMOTE")
 
 
+def test_other_mail_to_the_same_server_is_not_for_a_filter(chosen, tmp_path, remote):
+    mta, _, _ = chosen
+    sink = remote()
+    senders(mta, tmp_path, f"special@test.example FILTER smtp:[{sink.address}]:{sink.port}\n")
+    (tmp_path / "transport").write_text(f"else.example smtp:[{sink.address}]:{sink.port}\n")
+    mta.config["transport"] = {"tables": [f"text:{tmp_path}/transport"]}
+    del mta.config["listen.relay"]["content_filter"]
+    mta.start()
+    for sender in ("special", "sender"):
+        mta.submit("x@else.example", sender=f"{sender}@test.example", port=mta.relay_port)
+    sink.wait_for(2)
+    assert {m.sender: m.header("X-Postrider-Source") is not None for m in sink.messages} == {
+        "special@test.example": True, "sender@test.example": False}
+
+
 def test_a_rule_for_programs_mail(chosen):
     mta, usual, special = chosen
     for each in ("listen.relay", "listen.submission", "submit"):

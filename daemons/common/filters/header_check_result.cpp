@@ -42,7 +42,12 @@ void take_finding(ContentFinding finding, milter::Message& message, HeaderCheckR
         result.warnings.push_back(fmt::format("header check: not an address to {} to: {}",
                                               finding.action == Action::bcc ? "copy" : "redirect", text));
         return;
-    case Action::filter: result.content_filter = decide::filter_destination(finding.text).value_or(""); break;
+    case Action::filter:
+        if (auto destination = decide::filter_destination(finding.text))
+            result.content_filter = *std::move(destination);
+        else
+            result.refusal = smtp::Reply{451, {4, 3, 0}, "message content cannot be checked now"};
+        break;
     case Action::ignore:
     case Action::dunno: return;
     default: break;

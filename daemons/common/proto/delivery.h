@@ -77,7 +77,7 @@ struct Deliver { // queue-manager → agent
     route::StsPolicy sts;                  // that the mail's domain has
     bool secure = false;                   // as route::Routed says of the domain's hosts
     std::vector<std::string> replies;      // what the route of its domain says of replies (decide::ReplyRule)
-    bool to_content_filter = false;        // the message comes back, and only then goes its way
+    bool to_content_filter = false;        // the message comes back, and only then goes its way; also by its file
     std::string route = {};                // the route that a table named for this mail (decide/routing/route_name.h)
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);

@@ -33,7 +33,8 @@ std::string in_brackets(std::string_view text) {
 
 std::optional<std::string> filter_destination(std::string_view text) {
     text = smtp::trimmed(text);
-    if (text.size() > longest_filter || text.find_first_of(" \t") != text.npos) return {};
+    // "$": what a pattern's groups would fill in, as the sender likes.
+    if (text.size() > longest_filter || text.find_first_of(" \t$") != text.npos) return {};
     if (text.starts_with('[') || text.find("@[") != text.npos) return host_alone(text);
     const auto colon = text.find(':');
     const auto word = smtp::lowered(text.substr(0, colon));
@@ -44,7 +45,7 @@ std::optional<std::string> filter_destination(std::string_view text) {
         return entry ? host_alone(entry->value) : std::nullopt;
     }
     if (!is_route_name(word)) return {};
-    if (rest.empty()) return word;
+    if (rest.empty()) return word + ":"; // a bare word would be the name of a host
     const auto by = RouteName::parse(word + ":" + in_brackets(rest));
     if (!by || !by->hop || by->hop->kind != NextHop::Kind::host) return {};
     return by->to_string();

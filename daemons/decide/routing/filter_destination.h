@@ -9,8 +9,8 @@
 
 namespace decide {
 
-// In the form of content_filter, or "scanner:[127.0.0.1]:10024". Empty: it is none, for its hosts depend on the
-// recipients or on the DNS.
+// "[127.0.0.1]:10024", "lmtp:/run/filter", "scanner:", "scanner:[127.0.0.1]:10024": each is its own destination. Empty:
+// it is none, for its hosts depend on the recipients or on the DNS.
 std::optional<std::string> filter_destination(std::string_view text);
 inline constexpr std::string_view not_a_filter =
     "expected a host in brackets, such as smtp:[127.0.0.1]:10024, or the name of a [route]";

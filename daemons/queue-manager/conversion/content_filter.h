@@ -20,15 +20,13 @@ namespace queue_manager {
 std::string content_filter_of(const spool::Envelope& envelope, const std::vector<config::Listener>& listeners,
                               const config::Submit& submit);
 
-// The destinations that are filters, or were since the start: mail that is queued for a former one keeps its
-// destination until the next start, and is still treated as mail for a filter.
+// The destinations that are filters by the configuration, or were since the start: mail that is queued for a former one
+// keeps its destination until the next start, and is still treated as mail for a filter. Of a filter that a rule has
+// chosen, the message's file says that it is one.
 class ContentFilters {
 public:
-    // Tables may name more: mail for one that was forgotten goes there as any other mail does.
-    static constexpr std::size_t most = 10'000;
     void add(const std::string& next_hop) {
         if (!next_hop.empty()) used_.insert(std::string(proto::route::via) + next_hop);
-        if (used_.size() > most) used_.erase(used_.begin());
     }
     bool has(std::string_view destination) const { return used_.contains(destination); }
 

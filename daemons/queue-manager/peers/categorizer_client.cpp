@@ -64,7 +64,7 @@ CategorizationInput CategorizerClient::input_of(const spool::MessageState& state
                                                 std::span<const std::uint32_t> numbers) const {
     const auto& config = *deps_.config;
     const auto filter = content_filter_of(state.envelope, config.listeners, config.submit);
-    deps_.filters.add(filter);
+    if (spool::chosen_filter(state.envelope).empty()) deps_.filters.add(filter);
     return CategorizationInput::of(
         state, size, config.queue.recategorize_on_start, numbers,
         config.local.delivery.mailbox_command.empty() ? Mailboxes::files : Mailboxes::commands, filter);

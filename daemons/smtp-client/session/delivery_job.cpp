@@ -58,6 +58,7 @@ spool::ReadResult<> DeliveryJob::open(ClientContext& context) {
     auto message = context.messages.open(order_.queue_id, proto::delivery::file_of(order_));
     if (!message) return std::unexpected(message.error());
     message_ = *std::move(message);
+    if (!spool::chosen_filter(message_->envelope()).empty()) order_.to_content_filter = true;
     return {};
 }
 

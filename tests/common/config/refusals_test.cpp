@@ -72,9 +72,6 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
         {"[access.a]\nclient = [\"check_client_access table:none\"]",
          "f.toml:2:1: access.a.client: there is no [table.none]"},
-        {"[access.a]\nclient = [\"reject_unverified_sender\"]",
-         "f.toml:2:11: access.a.client: reject_unverified_sender is not supported: addresses are not verified by "
-         "probes: list the valid recipients in relay.recipients or virtual_mailbox.recipients"},
         {"[access.a]\nclient = [\"check_policy_service b\"]", "f.toml:2:1: access.a.client: there is no [policy.b]"},
         {"[access.a]\nlisteners = [\"b\"]", "f.toml:2:1: access.a.listeners: there is no [listen.b]"},
         {"[access.a]\n[access.b]", "f.toml:2:9: access.b: listeners is missing: [access.a] has none either"},

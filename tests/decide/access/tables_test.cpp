@@ -169,14 +169,14 @@ TEST_CASE("results of tables, as in access(5)") {
                 "ok; warning: text:/t: \"prepend nonsense\" has no effect: expected a header field"),
         decided("FILTER smtp:[127.0.0.1]:10024",
                 fmt::format("ok; filter: {} triggers FILTER smtp:[127.0.0.1]:10024; through [127.0.0.1]:10024", whose)),
-        decided("FILTER Scanner:", fmt::format("ok; filter: {} triggers FILTER Scanner:; through scanner", whose)),
+        decided("FILTER Scanner:", fmt::format("ok; filter: {} triggers FILTER Scanner:; through scanner:", whose)),
         decided("FILTER smtp:scanner.example",
                 "451 4.3.5 Server configuration error; warning: text:/t: \"filter smtp:scanner.example\": expected a "
                 "host in brackets, such as smtp:[127.0.0.1]:10024, or the name of a [route]"),
         {{"check_sender_access text:/t", "check_recipient_access text:/t"},
          fmt::format(
              "ok; filter: {} triggers FILTER one; filter: <ann@here.example>: Recipient address triggers FILTER "
-             "two; through two",
+             "two; through two:",
              whose),
          [](Facts&, World& world) {
              world.tables["text:/t"]["bob@far.example"] = "FILTER one";

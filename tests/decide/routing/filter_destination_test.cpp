@@ -12,8 +12,8 @@ TEST_CASE("where FILTER sends mail") {
                                             {"lmtp:/run/filter", "lmtp:/run/filter"},
                                             {"lmtp:[::1]:24", "lmtp:[::1]"},
                                             {"lmtp:inet:127.0.0.1:10024", "lmtp:[127.0.0.1]:10024"},
-                                            {"scanner", "scanner"},
-                                            {"Scanner:", "scanner"},
+                                            {"scanner", "scanner:"},
+                                            {"Scanner:", "scanner:"},
                                             {"smtp-amavis:[127.0.0.1]:10024", "smtp-amavis:[127.0.0.1]:10024"},
                                             {"smtp-amavis:127.0.0.1:10024", "smtp-amavis:[127.0.0.1]:10024"}}) {
         CAPTURE(text);
@@ -27,8 +27,11 @@ TEST_CASE("where FILTER sends mail") {
         CAPTURE(text);
         CHECK_FALSE(filter_destination(text));
     }
+    // What the groups of a pattern would fill in.
+    for (const auto* text : {"lmtp:/run/$1", "$1@[127.0.0.1]", "scanner:[127.0.0.$1]"})
+        CHECK_FALSE(filter_destination(text));
     CHECK_FALSE(filter_destination(std::string(513, 'x')));
-    CHECK(route_of_filter("scanner") == "scanner");
+    CHECK(route_of_filter("scanner:") == "scanner");
     CHECK(route_of_filter("scanner:[127.0.0.1]:10024") == "scanner");
     CHECK(route_of_filter("[127.0.0.1]:10024") == "");
     CHECK(route_of_filter("lmtp:/run/filter") == "");

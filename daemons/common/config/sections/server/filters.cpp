@@ -18,7 +18,9 @@ std::vector<std::pair<std::string, std::string>> Content::filters() const {
         const auto read = HeaderChecks::parse(rules, use);
         for (const auto& filter : read ? read->filters() : std::vector<std::string>{}) {
             const auto route = decide::route_of_filter(filter);
-            out.emplace_back(key, route.empty() ? filter : route);
+            if (!route.empty()) out.emplace_back(key, route);
+            const auto hop = route.empty() ? std::string_view(filter) : std::string_view(filter).substr(route.size() + 1);
+            if (!hop.empty()) out.emplace_back(key, hop);
         }
     };
     add("content.header_checks", header_checks, HeaderChecks::Use::header);
