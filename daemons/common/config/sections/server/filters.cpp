@@ -19,7 +19,8 @@ std::vector<std::pair<std::string, std::string>> Content::filters() const {
         for (const auto& filter : read ? read->filters() : std::vector<std::string>{}) {
             const auto route = decide::route_of_filter(filter);
             if (!route.empty()) out.emplace_back(key, route);
-            const auto hop = route.empty() ? std::string_view(filter) : std::string_view(filter).substr(route.size() + 1);
+            const auto hop =
+                route.empty() ? std::string_view(filter) : std::string_view(filter).substr(route.size() + 1);
             if (!hop.empty()) out.emplace_back(key, hop);
         }
     };
