@@ -45,7 +45,8 @@ TEST_CASE("FILTER of checks and access tables: its transport becomes a route of 
         "header_checks = regexp:/pf/h\nsmtpd_sender_restrictions = check_sender_access hash:/pf/s\n",
         {{"/pf/h", "/^X-Spam/ FILTER Scan:[127.0.0.1]:10024\n/^X-Mail/ FILTER deliver:unix:private/scan\n"},
          {"/pf/s", "a.example FILTER Scan:[127.0.0.1]:10025\nb.example FILTER lmtp:unix:/run/scan\n"}},
-        smtp_line + "Scan unix - - n - 2 smtp\n  -o smtp_send_xforward_command=yes\ndeliver unix - - n - - lmtp\n");
+        smtp_line + "Scan unix - - n - 2 smtp\n  -o smtp_send_xforward_command=yes\ndeliver unix - - n - - lmtp\n"
+                    "127.0.0.1:10030 inet n - n - - smtpd -o content_filter=\n");
     const auto rules = key(from, "content.header_checks");
     CHECK_MESSAGE(rules.find("\"/^X-Spam/ FILTER scan:[127.0.0.1]:10024\"") != std::string::npos, rules);
     CHECK_MESSAGE(rules.find("\"/^X-Mail/ FILTER lmtp:/var/spool/postfix/private/scan\"") != std::string::npos, rules);
@@ -56,6 +57,54 @@ TEST_CASE("FILTER of checks and access tables: its transport becomes a route of 
                               smtp_line + "spam unix - n n - - pipe flags=Rq user=spam argv=/usr/bin/scan\n");
     REQUIRE(pipe.undecided.size() == 1);
     CHECK(pipe.undecided[0].advice.find("a program behind the queue") != std::string::npos);
+}
+
+TEST_CASE("FILTER without a content_filter: a listener takes the mail back, or the rule is undecided") {
+    const std::string checks = "header_checks = regexp:/pf/h\n";
+    const std::map<std::string, std::string> files{{"/pf/h", "/./ FILTER smtp:[127.0.0.1]:10024\n"},
+                                                   {"/pf/s", "a.example FILTER smtp:[127.0.0.1]:10024\n"}};
+    const auto rule = R"(["/./ FILTER [127.0.0.1]:10024"])";
+    for (const auto* mark : {"-o content_filter=", "-o receive_override_options=no_header_body_checks,no_milters",
+                             "-o content_filter= -o smtpd_recipient_restrictions=permit_mynetworks,reject"}) {
+        CAPTURE(mark);
+        const auto from = imported(checks, files, smtp_line + "127.0.0.1:10025 inet n - n - - smtpd " + mark + "\n");
+        CHECK(key(from, "content.header_checks") == rule);
+        CHECK(key(from, "listen.port_10025.service") == R"("filtered")");
+        CHECK(key(from, "listen.port_10025.submission_networks") == key(from, "relay.networks"));
+        CHECK(key(from, "listen.port_10025.auth") == "false");
+        CHECK(key(from, "listen.smtp.service") == R"("relay")");
+        CHECK(from.undecided.empty());
+    }
+    const auto own = imported("smtpd_sender_restrictions = check_sender_access hash:/pf/s\n", files,
+                              smtp_line + "[::1]:10025 inet n - n - - smtpd -o content_filter= -o mynetworks=[::1]/128 "
+                                          "-o smtpd_sender_restrictions=\n");
+    CHECK(key(own, "listen.port_10025.service") == R"("filtered")");
+    CHECK(key(own, "listen.port_10025.submission_networks") == R"(["[::1]/128"])");
+    CHECK(own.undecided.empty());
+    // Others' mail comes there, or nothing marks it.
+    for (const auto* line :
+         {"", "587 inet n - n - - smtpd -o receive_override_options=no_header_body_checks\n",
+          "2525 inet n - n - - smtpd -o smtpd_sasl_auth_enable=yes -o receive_override_options=no_header_body_checks\n",
+          "127.0.0.1:10025 inet n - n - - smtpd\n"}) {
+        CAPTURE(line);
+        const auto from =
+            drafted(checks + "smtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\n", files, smtp_line + line);
+        CHECK(key(from, "content.header_checks") == "-");
+        CHECK(from.draft.sections_with("service", R"("filtered")").empty());
+        REQUIRE(from.undecided.size() == 1);
+        CHECK(from.undecided[0].guard == "header_checks: regexp:/pf/h line 1");
+        CHECK(from.undecided[0].advice.find("takes the mail back") != std::string::npos);
+    }
+    // Without FILTER, such a listener is one as any other.
+    const auto plain = imported("", {}, smtp_line + "127.0.0.1:10025 inet n - n - - smtpd -o content_filter=\n");
+    CHECK(key(plain, "listen.port_10025.service") == R"("relay")");
+    // No network may send there: the operator decides.
+    const auto closed =
+        drafted(checks, files, smtp_line + "127.0.0.1:10025 inet n - n - - smtpd -o content_filter= -o mynetworks=\n");
+    CHECK(key(closed, "listen.port_10025.service") == R"("relay")");
+    REQUIRE(closed.undecided.size() == 1);
+    CHECK_MESSAGE(closed.undecided[0].advice.find("submission_networks") != std::string::npos,
+                  closed.undecided[0].advice);
 }
 
 TEST_CASE("default_transport and relay_transport of that kind: its settings are those of the routes") {
