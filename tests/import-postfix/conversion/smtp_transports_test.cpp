@@ -133,6 +133,55 @@ TEST_CASE("default_transport and relay_transport of that kind: its settings are 
     CHECK(key(hopless, "route.\"r.example\".tls") == R"("verify")");
 }
 
+TEST_CASE("relay_transport without a next hop has relayhost's, not that of default_transport") {
+    const auto out = smtp_line + "out unix - - n - - smtp -o smtp_tls_security_level=verify\n";
+    const auto hop_of = [&](const std::string& main) {
+        return key(imported(main + "relay_domains = r.example\nparent_domain_matches_subdomains =\n", {}, out),
+                   "route.\"r.example\".next_hop");
+    };
+    CHECK(hop_of("default_transport = out:[gateway.example]\nrelay_transport = out\n") == R"("mx")");
+    CHECK(hop_of("default_transport = smtp:[gateway.example]\nrelay_transport = out:\n") == R"("mx")");
+    CHECK(hop_of("default_transport = out:[gateway.example]\n") == R"("mx")"); // relay: has none either
+    CHECK(hop_of("default_transport = smtp:[gateway.example]\nrelay_transport = relay\n") == R"("mx")");
+    CHECK(hop_of("relayhost = [gateway.example]\nrelay_transport = out\n") == R"("[gateway.example]")");
+    CHECK(hop_of("relayhost = [gateway.example]\ndefault_transport = out:[other.example]\n") == "-"); // as all mail
+    CHECK(hop_of("default_transport = out\n") == "-");
+}
+
+TEST_CASE("what a default_transport of that kind sets for itself wins over main.cf's settings of smtp") {
+    const auto from = imported("default_transport = out\nsmtp_bind_address = 192.0.2.8\n"
+                               "smtp_destination_concurrency_limit = 9\nsmtp_destination_rate_delay = 1s\n"
+                               "default_destination_rate_delay = 2s\nout_destination_rate_delay = 4s\n",
+                               {}, smtp_line + "out unix - - n - - smtp -o smtp_bind_address=192.0.2.7\n");
+    CHECK(key(from, "route.\"*\".pool") == R"("out")");
+    CHECK(key(from, "pool.out.addresses") == R"(["192.0.2.7"])");
+    CHECK(key(from, "pool.postfix.addresses") == "-");
+    CHECK(key(from, "route.\"*\".connections") == "1");
+    CHECK(key(from, "route.\"*\".messages_per_hour") == "900");
+    CHECK(key(from, "route.\"*\".messages_per_second") == "-");
+    CHECK(key(from, "queue.connections_mx") == "-");
+    CHECK(result_of(from, "smtp_bind_address").kind == SettingResult::Kind::with_remark);
+    CHECK(result_of(from, "smtp_destination_concurrency_limit").kind == SettingResult::Kind::with_remark);
+    CHECK(result_of(from, "smtp_destination_rate_delay").kind == SettingResult::Kind::with_remark);
+    // What it does not set is that of all transports.
+    const auto mixed = imported("default_transport = out\nsmtp_bind_address = 192.0.2.8\n"
+                                "smtp_bind_address6 = 2001:db8::8\ndefault_destination_rate_delay = 1s\n"
+                                "default_destination_concurrency_limit = 5\n",
+                                {}, smtp_line + "out unix - - n - - smtp -o smtp_bind_address=192.0.2.7\n");
+    CHECK(key(mixed, "pool.out.addresses") == R"(["192.0.2.7", "2001:db8::8"])");
+    CHECK(key(mixed, "route.\"*\".messages_per_second") == "1");
+    CHECK(key(mixed, "queue.connections_route") == "5");
+    const auto none = imported("default_transport = out\nsmtp_bind_address = 192.0.2.8\n"
+                               "default_destination_rate_delay = 1s\nout_destination_rate_delay = 0s\n",
+                               {}, smtp_line + "out unix - - n - - smtp -o smtp_bind_address=\n");
+    CHECK(key(none, "route.\"*\".pool") == "-"); // the system chooses
+    CHECK(key(none, "route.\"*\".messages_per_second") == "-");
+    const auto same = imported("default_transport = out\nsmtp_bind_address = 192.0.2.8\n", {},
+                               smtp_line + "out unix - - n - - smtp\n");
+    CHECK(key(same, "route.\"*\".pool") == R"("postfix")");
+    CHECK(key(same, "pool.postfix.addresses") == R"(["192.0.2.8"])");
+}
+
 TEST_CASE("transports of master.cf for mailboxes: where they lead") {
     const auto store = smtp_line + "store unix - - n - - lmtp -o lmtp_connect_timeout=3\nweb unix - - n - - smtp\n";
     const auto key_of = [&](const std::string& main, const std::string& name) {
@@ -144,7 +193,5 @@ TEST_CASE("transports of master.cf for mailboxes: where they lead") {
                  "virtual_mailbox.deliver") == R"("[127.0.0.1]:2525")");
     CHECK(key_of("mailbox_transport = store:unix:/run/lmtp", "local.deliver") == R"("lmtp:/run/lmtp")");
     CHECK(key_of("local_transport = lmtp:unix:/run/lmtp", "local.deliver") == R"("lmtp:/run/lmtp")");
-    CHECK(key_of("mailbox_transport = store:unix:/run/one\nlocal_transport = lmtp:unix:/run/two", "local.deliver") ==
-          R"("lmtp:/run/one")");
     CHECK(key_of("mailbox_transport = web:[127.0.0.1]:2525", "local.deliver") == "-");
 }
