@@ -182,6 +182,26 @@ TEST_CASE("what a default_transport of that kind sets for itself wins over main.
     CHECK(key(same, "pool.postfix.addresses") == R"(["192.0.2.8"])");
 }
 
+TEST_CASE("a local_transport that speaks LMTP: which of the two servers, and who is known") {
+    const std::string lmtp = "local_transport = lmtp:unix:/run/two\n";
+    const auto both = imported("mailbox_transport = lmtp:unix:/run/one\n" + lmtp);
+    CHECK(key(both, "local.deliver") == R"("lmtp:/run/two")");
+    CHECK(result_of(both, "local_transport").kind == SettingResult::Kind::with_remark);
+    CHECK(both.undecided.empty());
+    REQUIRE(result_of(both, "local_transport").remarks.size() == 1);
+    CHECK(result_of(both, "local_transport").remarks[0].find("virtual_mailbox.domains") != std::string::npos);
+    CHECK(result_of(both, "mailbox_transport").kind == SettingResult::Kind::with_remark);
+    CHECK(imported(lmtp + "local_recipient_maps = unix:passwd.byname $alias_maps\n").undecided.empty());
+    for (const auto* list : {"local_recipient_maps =\n", "local_recipient_maps = hash:/pf/users\n"}) {
+        CAPTURE(list);
+        const auto from = drafted(lmtp + list, {{"/pf/users", "ann@a.example x\n"}});
+        CHECK(std::ranges::any_of(from.undecided, [](const auto& each) {
+            return each.guard == "local_transport = lmtp:unix:/run/two" &&
+                   each.advice.find("virtual_mailbox.domains") != std::string::npos;
+        }));
+    }
+}
+
 TEST_CASE("transports of master.cf for mailboxes: where they lead") {
     const auto store = smtp_line + "store unix - - n - - lmtp -o lmtp_connect_timeout=3\nweb unix - - n - - smtp\n";
     const auto key_of = [&](const std::string& main, const std::string& name) {
