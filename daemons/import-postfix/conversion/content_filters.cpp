@@ -160,28 +160,38 @@ std::expected<std::string, std::string> imported_filter(Import& import, std::str
 }
 
 bool is_named_by_filter(Import& import, const Service& service) {
-    const auto names_it = [&](const std::string& path) {
-        const auto place = import.resolved_path(path);
-        const auto text = import.environment.exists(place) ? import.environment.read(place) : "";
-        const auto lowered = smtp::lowered(text.value_or(""));
+    const auto says_it = [&](std::string_view text) {
+        const auto lowered = smtp::lowered(text);
         constexpr std::string_view word = "filter";
-        for (auto at = lowered.find(word); at != lowered.npos; at = lowered.find(word, at + 1)) {
-            const auto rest = postfix::trimmed(std::string_view(*text).substr(at + word.size()));
-            if (rest.starts_with(service.name + ":")) return true;
-        }
+        for (auto at = lowered.find(word); at != lowered.npos; at = lowered.find(word, at + 1))
+            if (postfix::trimmed(text.substr(at + word.size())).starts_with(service.name + ":")) return true;
         return false;
     };
+    // Of a setting that may have tables with FILTER, or entries beside the names of tables.
+    const auto names_it = [&](const std::string& value) {
+        return says_it(value) || std::ranges::any_of(postfix::words_of(value), [&](std::string_view word) {
+                   while (word.starts_with("proxy:")) word.remove_prefix(6);
+                   const auto type = postfix::parse_typed(word);
+                   const auto place = type ? import.resolved_path(type->name) : "";
+                   return type && import.environment.exists(place) &&
+                          says_it(import.environment.read(place).value_or(""));
+               });
+    };
     const auto classes = import.words("smtpd_restriction_classes");
-    return std::ranges::any_of(import.values.all(), [&](const auto& each) {
-        const auto& name = each.first;
-        if (!name.ends_with("_checks") && !name.ends_with("_restrictions") &&
-            std::ranges::find(classes, name) == classes.end())
-            return false;
-        return std::ranges::any_of(import.words(name), [&](const auto& word) {
-            const auto type = postfix::parse_typed(word);
-            return type && type->type != "inline" && type->name.starts_with('/') && names_it(type->name);
-        });
-    });
+    const auto may_name = [&](std::string_view name) {
+        return (name.ends_with("_checks") && !name.starts_with("smtp_") && !name.starts_with("lmtp_")) ||
+               name.ends_with("_restrictions") || std::ranges::find(classes, name) != classes.end();
+    };
+    return std::ranges::any_of(
+               import.values.all(),
+               [&](const auto& each) { return may_name(each.first) && names_it(import.value(each.first)); }) ||
+           std::ranges::any_of(import.services, [&](const Service& each) {
+               return each.type == "inet" && std::ranges::any_of(each.overrides, [&](const auto& over) {
+                          return may_name(over.name) &&
+                                 names_it(import.value(
+                                     import.values.of(each, import.environment.directory + "/master.cf"), over.name));
+                      });
+           });
 }
 
 void import_content_filters(Import& import) {

@@ -202,6 +202,30 @@ TEST_CASE("a local_transport that speaks LMTP: which of the two servers, and who
     }
 }
 
+TEST_CASE("a transport that FILTER names anywhere is no other SMTP transport") {
+    const auto back = std::string("127.0.0.1:10025 inet n - n - - smtpd -o content_filter=\n");
+    const auto scan = back + "scan unix - - n - - smtp\n";
+    const std::map<std::string, std::string> files{{"/pf/s", "a.example FILTER scan:[127.0.0.1]:10024\n"}};
+    const std::string table = "check_sender_access hash:/pf/s";
+    for (const auto& [main, over] : {std::pair<std::string, std::string>{"smtpd_sender_restrictions = " + table, ""},
+                                     {"", " -o smtpd_sender_restrictions=check_sender_access,hash:/pf/s"},
+                                     {"smtpd_sender_restrictions = check_sender_access proxy:hash:/pf/s", ""},
+                                     {"smtpd_sender_restrictions = check_sender_access inline:{ { a.example = FILTER "
+                                      "scan:[127.0.0.1]:10024 } }",
+                                      ""}}) {
+        CAPTURE(main);
+        const auto from = drafted(main + "\n", files, "smtp inet n - n - - smtpd" + over + "\n" + scan);
+        CHECK(key(from, "route.\"scan\".next_hop") == R"("[127.0.0.1]:10024")");
+        CHECK(result_of(from, "scan unix").kind == SettingResult::Kind::converted);
+    }
+    // Rules of outgoing mail have no FILTER: no route for it.
+    const auto outgoing = drafted("smtp_header_checks = regexp:/pf/h\n",
+                                  {{"/pf/h", "/^X/ FILTER scan:[127.0.0.1]:10024\n"}}, smtp_line + scan);
+    CHECK(key(outgoing, "route.\"scan\".next_hop") == "-");
+    CHECK(result_of(outgoing, "scan unix").kind == SettingResult::Kind::unsupported);
+    CHECK(outgoing.undecided.size() == 1);
+}
+
 TEST_CASE("transports of master.cf for mailboxes: where they lead") {
     const auto store = smtp_line + "store unix - - n - - lmtp -o lmtp_connect_timeout=3\nweb unix - - n - - smtp\n";
     const auto key_of = [&](const std::string& main, const std::string& name) {
