@@ -1,8 +1,10 @@
 // content_filter, and FILTER of access tables and checks: mail that a filter behind the queue gets over SMTP or LMTP,
 // and sends back to a listener of its own.
+#include "daemons/common/net/network.h"
 #include "daemons/decide/routing/filter_destination.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
@@ -70,10 +72,72 @@ void set_filter(Import& import, const Service* service, const std::string& value
     import.mark_unsupported(setting, filter.error());
 }
 
+// --- where mail comes back
+
+std::string key_of(const Import::Listener& listener, std::string_view key) {
+    return fmt::format("listen.{}.{}", listener.name, key);
+}
+
+// Neither strangers nor users send there.
+bool is_internal(const Import& import, const Import::Listener& listener) {
+    const auto* addresses = import.draft.find(key_of(listener, "addresses"));
+    if (!addresses || !listener.name.starts_with("port_")) return false; // 25, 465, 587
+    const auto& text = addresses->value;
+    const bool loopback = text.starts_with("[\"127.") || text.starts_with("[\"[::1]");
+    const auto* auth = import.draft.find(key_of(listener, "auth"));
+    return loopback || !auth || auth->value != "true";
+}
+
+// Where some mail gets a content filter from its listener, one that sets none and names its clients.
+bool takes_back_from_listeners(Import& import, const Import::Listener& listener) {
+    const auto* clients = import.draft.find(key_of(listener, "submission_networks"));
+    return clients && clients->value != "[]" && listener.service->own(setting) == std::string_view() &&
+           (!import.value(setting).empty() || std::ranges::any_of(import.services, [](const Service& each) {
+               return each.own(setting).value_or("") != "";
+           }));
+}
+
+// Where rules choose the filter, one that sets none, or does not apply the rules; the clients matter later.
+bool takes_back_from_rules(Import& import, const Import::Listener& listener) {
+    const auto options = listener.service->own("receive_override_options")
+                             ? postfix::words_of(import.value(listener.values, "receive_override_options"))
+                             : std::vector<std::string>{};
+    const bool marked = listener.service->own(setting) == std::string_view() ||
+                        std::ranges::find(options, "no_header_body_checks") != options.end();
+    return marked && is_internal(import, listener);
+}
+
+// Where its filters send mail from, as TOML writes it: its own networks, or those that may relay.
+std::string clients_of(Import& import, const Import::Listener& listener) {
+    if (const auto* known = import.draft.find(key_of(listener, "submission_networks"))) return known->value;
+    if (listener.submission) return "[]"; // with passwords only
+    if (listener.service->own("mynetworks")) {
+        std::vector<std::string> own;
+        for (const auto& word :
+             expanded_list(import, "mynetworks", postfix::words_of(import.value(listener.values, "mynetworks"))))
+            if (common::Network::parse(word)) own.push_back(word);
+        return toml(own);
+    }
+    const auto* all = import.draft.find("relay.networks");
+    return all ? all->value : "[]";
+}
+
+void become_filtered(Import& import, const Import::Listener& listener) {
+    const auto clients = clients_of(import, listener);
+    if (clients == "[]")
+        return import.record_unguarded(
+            *listener.service, "mail that content filters send back",
+            "no client is known to be one: set service = \"filtered\", and submission_networks to where filters send "
+            "from, else FILTER applies to their mail again");
+    import.draft.set(key_of(listener, "service"), toml("filtered"), "takes mail back from content filters");
+    import.draft.set(key_of(listener, "submission_networks"), clients);
+    import.draft.set(key_of(listener, "auth"), "false");
+}
+
 } // namespace
 
 // Transports of master.cf are routes here; a table may say "amavis:[127.0.0.1]:10024" of one, whatever its next hop is.
-std::expected<std::string, std::string> imported_filter(Import& import, std::string_view value) {
+static std::expected<std::string, std::string> filter_by_name(Import& import, std::string_view value) {
     const auto hop = hop_of_filter(import, value);
     const auto* transport = transport_named(import, value.substr(0, value.find(':')));
     if (!hop || !transport || transport->command != "smtp" || transport->name == "smtp" || transport->name == "relay")
@@ -85,49 +149,57 @@ std::expected<std::string, std::string> imported_filter(Import& import, std::str
     return *by_name;
 }
 
-bool is_named_by_filter(Import& import, const Service& service) {
-    const auto names_it = [&](const std::string& path) {
-        const auto place = import.resolved_path(path);
-        const auto text = import.environment.exists(place) ? import.environment.read(place) : "";
-        const auto lowered = smtp::lowered(text.value_or(""));
-        constexpr std::string_view word = "filter";
-        for (auto at = lowered.find(word); at != lowered.npos; at = lowered.find(word, at + 1)) {
-            const auto rest = postfix::trimmed(std::string_view(*text).substr(at + word.size()));
-            if (rest.starts_with(service.name + ":")) return true;
-        }
-        return false;
-    };
-    const auto classes = import.words("smtpd_restriction_classes");
-    return std::ranges::any_of(import.values.all(), [&](const auto& each) {
-        const auto& name = each.first;
-        if (!name.ends_with("_checks") && !name.ends_with("_restrictions") &&
-            std::ranges::find(classes, name) == classes.end())
-            return false;
-        return std::ranges::any_of(import.words(name), [&](const auto& word) {
-            const auto type = postfix::parse_typed(word);
-            return type && type->type != "inline" && type->name.starts_with('/') && names_it(type->name);
-        });
-    });
+std::expected<std::string, std::string> imported_filter(Import& import, std::string_view value) {
+    auto filter = filter_by_name(import, value);
+    if (!filter) return filter;
+    if (std::ranges::none_of(import.listeners, [&](const auto& each) { return takes_back_from_rules(import, each); }))
+        return std::unexpected("no listener is known that takes the mail back: it would get to the filter again. Add "
+                               "one with service = \"filtered\" for the filter to send to");
+    import.names_filters = true;
+    return filter;
 }
 
-// A listener that takes mail back sets no filter where others have one.
-bool takes_mail_back(Import& import, const Import::Listener& listener) {
-    return listener.service->own(setting) == std::string_view() &&
-           (!import.value(setting).empty() || std::ranges::any_of(import.services, [](const Service& each) {
-               return each.own(setting).value_or("") != "";
-           }));
+bool is_named_by_filter(Import& import, const Service& service) {
+    const auto says_it = [&](std::string_view text) {
+        const auto lowered = smtp::lowered(text);
+        constexpr std::string_view word = "filter";
+        for (auto at = lowered.find(word); at != lowered.npos; at = lowered.find(word, at + 1))
+            if (postfix::trimmed(text.substr(at + word.size())).starts_with(service.name + ":")) return true;
+        return false;
+    };
+    // Of a setting that may have tables with FILTER, or entries beside the names of tables.
+    const auto names_it = [&](const std::string& value) {
+        return says_it(value) || std::ranges::any_of(postfix::words_of(value), [&](std::string_view word) {
+                   while (word.starts_with("proxy:")) word.remove_prefix(6);
+                   const auto type = postfix::parse_typed(word);
+                   const auto place = type ? import.resolved_path(type->name) : "";
+                   return type && import.environment.exists(place) &&
+                          says_it(import.environment.read(place).value_or(""));
+               });
+    };
+    const auto classes = import.words("smtpd_restriction_classes");
+    const auto may_name = [&](std::string_view name) {
+        return (name.ends_with("_checks") && !name.starts_with("smtp_") && !name.starts_with("lmtp_")) ||
+               name.ends_with("_restrictions") || std::ranges::find(classes, name) != classes.end();
+    };
+    return std::ranges::any_of(
+               import.values.all(),
+               [&](const auto& each) { return may_name(each.first) && names_it(import.value(each.first)); }) ||
+           std::ranges::any_of(import.services, [&](const Service& each) {
+               return each.type == "inet" && std::ranges::any_of(each.overrides, [&](const auto& over) {
+                          return may_name(over.name) &&
+                                 names_it(import.value(
+                                     import.values.of(each, import.environment.directory + "/master.cf"), over.name));
+                      });
+           });
 }
 
 void import_content_filters(Import& import) {
     import.mark_converted(setting);
-    for (const auto& listener : import.listeners) {
-        const auto key = fmt::format("listen.{}", listener.name);
-        const auto* clients = import.draft.find(key + ".submission_networks");
-        if (clients && clients->value != "[]" && takes_mail_back(import, listener)) {
-            import.draft.set(key + ".service", toml("filtered"), "content_filter =");
-            import.draft.set(key + ".auth", "false");
-        }
-    }
+    for (const auto& listener : import.listeners)
+        if (takes_back_from_listeners(import, listener) ||
+            (import.names_filters && takes_back_from_rules(import, listener)))
+            become_filtered(import, listener);
     for (const auto& listener : import.listeners)
         if (import.draft.find(fmt::format("listen.{}.addresses", listener.name)))
             set_filter(import, listener.service, import.value(listener.values, setting),

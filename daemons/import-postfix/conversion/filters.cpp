@@ -133,7 +133,8 @@ std::vector<std::string> rules_of(Import& import, std::string_view name, HeaderC
                                           "if, endif and the rules between them have no counterpart");
                 continue;
             }
-            const auto filtered = with_our_filter(import, line.text);
+            const bool incoming = use == HeaderChecks::Use::header || use == HeaderChecks::Use::body;
+            const auto filtered = incoming ? with_our_filter(import, line.text) : line.text;
             const std::string rule[] = {filtered.value_or(line.text)};
             if (!filtered)
                 import.mark_unguarded(name, fmt::format("{} line {}", word, line.line), filtered.error());

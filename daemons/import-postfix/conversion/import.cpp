@@ -399,7 +399,7 @@ Read<ImportResult> import_postfix(const HostEnvironment& environment) {
         for (const auto& row : subject.rows)
             if (!import.error) carry_over(import, row);
     for (const auto part : {import_names, import_local, import_addresses, import_security, import_listeners,
-                            import_restrictions, import_verification, import_content_filters, import_filters,
+                            import_restrictions, import_verification, import_filters, import_content_filters,
                             import_sending, import_accounts, import_sender_transports, import_queue})
         if (!import.error) part(import);
     if (import.error) return std::unexpected(*import.error);

@@ -80,6 +80,7 @@ public:
         postfix::Values values;
     };
     std::vector<Listener> listeners;
+    bool names_filters = false; // a FILTER of access tables or checks was imported
 
     // The first error; steps may continue after it, but there is no result.
     std::optional<postfix::FileError> error;
@@ -139,8 +140,8 @@ void import_security(Import& import);  // certificates, levels of TLS, AUTH
 void import_listeners(Import& import); // services of type inet
 void import_restrictions(Import& import);
 void import_verification(Import& import);      // of addresses by probes
-void import_content_filters(Import& import);   // filters behind the queue
 void import_filters(Import& import);           // milters, header checks, copies
+void import_content_filters(Import& import);   // filters behind the queue; after all that may say FILTER
 void import_sending(Import& import);           // routes, limits, accounts
 void import_tls_policies(Import& import);      // within import_sending: after the routes
 void import_accounts(Import& import);          // at next hops; after them

@@ -11,6 +11,34 @@ namespace postrider {
 
 namespace {
 
+// Users of this system, and aliases: those are known without being listed. A list without users of this system is
+// another one: their addresses would be accepted.
+bool is_usual_recipients(Import& import) {
+    const auto aliases = import.words("alias_maps");
+    bool users = false;
+    for (const auto& word : import.words("local_recipient_maps")) {
+        const bool passwd = word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname";
+        users = users || passwd;
+        if (!passwd && std::ranges::find(aliases, word) == aliases.end()) return false;
+    }
+    return users;
+}
+
+// Its server gets what local(8) would; without a list of users, or with one of the site's own, they are its users.
+void deliver_all_by(Import& import, const std::string& hop) {
+    constexpr std::string_view name = "local_transport";
+    constexpr std::string_view known =
+        "aliases and users of this system are looked up first, and users that only the server knows are rejected: list "
+        "the domains in virtual_mailbox.domains, instead of local.domains, if it has such";
+    if (!import.value("mailbox_transport").empty())
+        import.add_remark("mailbox_transport", "unused: local_transport names another server for all local mail");
+    import.set("local.deliver", toml(hop), name);
+    if (is_usual_recipients(import))
+        import.add_remark(name, std::string(known));
+    else
+        import.mark_unsupported(name, std::string(known), IfLost::unguarded);
+}
+
 void mailboxes(Import& import) {
     if (const auto home = import.value("home_mailbox"); !home.empty())
         import.set("local.mailbox",
@@ -45,13 +73,10 @@ void mailboxes(Import& import) {
         import.given("local_transport") && !transport.starts_with("local")) {
         const auto null_client = transport.starts_with("error") && import.value("mydestination").empty();
         const auto hop = next_hop_of_transport(import, transport);
-        const auto named_before = import.draft.find("local.deliver") != nullptr;
         if (null_client) {
             import.mark_converted("local_transport");
-        } else if (hop.starts_with("lmtp:") && !named_before) {
-            import.set("local.deliver", toml(hop), "local_transport");
-            import.add_remark("local_transport",
-                              "aliases and users of this system are looked up first, as by local(8)");
+        } else if (hop.starts_with("lmtp:")) {
+            deliver_all_by(import, hop);
         } else {
             import.mark_unsupported("local_transport",
                                     fmt::format("\"{}\": mail for local.domains goes to users of this system. Name "
@@ -86,19 +111,6 @@ void forward_files(Import& import) {
             out.push_back(std::move(path));
     }
     import.set("local.forward", toml(out), "forward_path");
-}
-
-// Users of this system, and aliases: those are known without being listed. A list without users of this system is
-// another one: their addresses would be accepted.
-bool is_usual_recipients(Import& import) {
-    const auto aliases = import.words("alias_maps");
-    bool users = false;
-    for (const auto& word : import.words("local_recipient_maps")) {
-        const bool passwd = word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname";
-        users = users || passwd;
-        if (!passwd && std::ranges::find(aliases, word) == aliases.end()) return false;
-    }
-    return users;
 }
 
 // Of local.domains only: Postfix checks recipients of other classes whatever this list says.

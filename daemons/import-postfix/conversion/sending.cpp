@@ -80,18 +80,22 @@ void fallback(Import& import) {
     import.set(everywhere(import) + ".fallback", toml(hops), "smtp_fallback_relay");
 }
 
-// relay_transport with a next hop: a route for each domain.
+// Mail to relay.domains has a next hop of its own: that of relay_transport, else relayhost's, never
+// default_transport's.
 void relay_transport(Import& import) {
     const auto transport = import.value("relay_transport");
     const auto type = postfix::parse_typed(transport);
     import.mark_converted("relay_transport");
-    if (!import.given("relay_transport") || transport == "relay" || transport == "smtp") return;
-    const auto listed = expanded_list(import, "relay_domains");
-    if (listed.empty()) return; // there is no mail for it
     const auto* own = own_smtp_transport(import, transport);
     const auto* all = import.draft.find("route.\"*\".next_hop");
+    const bool by_relayhost = !import.words("relayhost").empty();
+    const bool plain = !own && (transport == "relay" || transport == "smtp");
+    if (plain && (by_relayhost || !all || all->value == toml("mx"))) return; // as all mail
+    if (plain && !import.given("relay_domains")) return;
+    const auto listed = expanded_list(import, "relay_domains");
+    if (listed.empty()) return; // there is no mail for it
     auto hop = toml(next_hop_of_transport(import, transport));
-    if (own && (!type || type->name.empty())) hop = all ? all->value : toml("mx");
+    if (plain || (own && (!type || type->name.empty()))) hop = all && by_relayhost ? all->value : toml("mx");
     if (hop == toml(""))
         return import.mark_unsupported(
             "relay_transport",
@@ -110,9 +114,17 @@ void relay_transport(Import& import) {
             import_settings_of_transport(import, *own, pattern);
 }
 
+// Postfix has settings of the transport smtp, which is not that of all mail if default_transport names another one.
+bool is_of_another_transport(Import& import, std::string_view name, const postfix::Service* all) {
+    if (!all || !name.starts_with("smtp_") || !import.given(name)) return false;
+    import.add_remark(name, fmt::format("of the transport smtp: not applied to all mail, which goes by {}", all->name));
+    return true;
+}
+
 void limits(Import& import) {
+    const auto* all = own_smtp_transport(import, import.value("default_transport"));
     const auto connections = [&](std::string_view name, std::initializer_list<std::string_view> keys) {
-        if (!import.given(name)) return;
+        if (!import.given(name) || is_of_another_transport(import, name, all)) return;
         if (const auto number = import.number(name); number && *number > 0)
             for (const auto key : keys) import.set(key, toml(*number), name);
         import.mark_converted(name);
@@ -124,7 +136,8 @@ void limits(Import& import) {
         connections("smtp_destination_concurrency_limit", {"route.\"*\".connections"});
     for (const auto* name : {"default_destination_rate_delay", "smtp_destination_rate_delay"}) {
         import.mark_converted(name);
-        if (!import.given(name)) continue;
+        if (!import.given(name) || is_of_another_transport(import, name, all)) continue;
+        if (all && import.given(all->name + "_destination_rate_delay")) continue; // wins over the default
         const auto delay = import.seconds(name);
         if (!delay || *delay == 0) continue;
         if (*delay == 1)
@@ -141,6 +154,14 @@ void limits(Import& import) {
 
 void sources(Import& import) {
     std::vector<std::string> out;
+    const auto* all = own_smtp_transport(import, import.value("default_transport"));
+    if (all && (all->own("smtp_bind_address") || all->own("smtp_bind_address6"))) { // written with its other settings
+        for (const auto* name : {"smtp_bind_address", "smtp_bind_address6"}) {
+            import.mark_converted(name);
+            if (all->own(name)) is_of_another_transport(import, name, all);
+        }
+        return;
+    }
     for (const auto* name : {"smtp_bind_address", "smtp_bind_address6"}) {
         const auto text = import.value(name);
         import.mark_converted(name);

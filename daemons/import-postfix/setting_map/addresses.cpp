@@ -107,7 +107,7 @@ constexpr SettingMapping local[] = {
     {"mailbox_transport", "local.deliver", custom, harmless, "lmtp, and a transport of master.cf for it, are carried over; others have no counterpart."},
     {"mailbox_transport_maps", "", none, harmless, "Use transport.tables, which also accept single addresses."},
     {"mailbox_command_maps", "", none, harmless, "Use .forward files of the users it names."},
-    {"local_transport", "", custom, unguarded, "local is the only transport; an LMTP server becomes local.deliver, after aliases. error: with an empty mydestination (a null client) needs no setting. Others have no counterpart: list the domains in relay.domains and give them a [route]."},
+    {"local_transport", "", custom, unguarded, "local is the only transport; an LMTP server becomes local.deliver, after aliases, for users of this system only; undecided if local_recipient_maps names others. error: with an empty mydestination (a null client) needs no setting. Others have no counterpart: list the domains in relay.domains and give them a [route]."},
     {"luser_relay", "local.catch_all", custom, harmless,
      "Only a single plain address or user is carried over; $user and similar names in it have no counterpart."},
     {"fallback_transport", "", none, harmless, "Use local.catch_all, or local.deliver for a server that knows the users."},

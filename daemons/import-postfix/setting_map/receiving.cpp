@@ -171,7 +171,7 @@ constexpr SettingMapping restrictions_[] = {
 };
 
 constexpr SettingMapping content[] = {
-    {"header_checks", "content.header_checks", custom, unguarded, "The rules of regexp: and pcre: files are copied, but not DELAY, PASS and what is in an if block. FILTER needs a host that speaks SMTP or LMTP; a transport of master.cf that it names becomes a [route]."},
+    {"header_checks", "content.header_checks", custom, unguarded, "The rules of regexp: and pcre: files are copied, but not DELAY, PASS and what is in an if block. FILTER needs a host that speaks SMTP or LMTP; a transport of master.cf that it names becomes a [route]. The listener to which the filter sends mail back (a port of its own with \"-o content_filter=\" or no_header_body_checks) gets service = \"filtered\"; if there is none, FILTER is a line of [undecided]."},
     {"mime_header_checks", "content.mime_header_checks", custom, unguarded, "As header_checks, whose rules are copied unless this is set."},
     {"nested_header_checks", "content.nested_header_checks", custom, unguarded, "As header_checks, whose rules are copied unless this is set."},
     {"milter_header_checks", "", none, unguarded, "Header fields added by a milter are not examined."},
@@ -190,7 +190,7 @@ constexpr SettingMapping content[] = {
     {"content_filter", "listen.NAME.content_filter, submit.content_filter", custom, unguarded,
      "Filters that speak SMTP or LMTP. A limit of processes of their transport becomes one of connections in a [route]. Programs (pipe) have no counterpart."},
     {"receive_override_options", "", obsolete, harmless,
-     "Addresses are never changed before a content filter; listeners with no_milters are omitted from milters."},
+     "Addresses are never changed before a content filter; listeners with no_milters are omitted from milters. With no_header_body_checks, one takes mail back from the filters that FILTER names."},
     {"default_filter_nexthop", "", none, harmless, "content_filter names it."},
     {"smtpd_milters", "milter.NAME", custom, unguarded,
      "One section for each; services with \"-o smtpd_milters=\" are omitted from its listeners."},

@@ -45,7 +45,8 @@ TEST_CASE("FILTER of checks and access tables: its transport becomes a route of 
         "header_checks = regexp:/pf/h\nsmtpd_sender_restrictions = check_sender_access hash:/pf/s\n",
         {{"/pf/h", "/^X-Spam/ FILTER Scan:[127.0.0.1]:10024\n/^X-Mail/ FILTER deliver:unix:private/scan\n"},
          {"/pf/s", "a.example FILTER Scan:[127.0.0.1]:10025\nb.example FILTER lmtp:unix:/run/scan\n"}},
-        smtp_line + "Scan unix - - n - 2 smtp\n  -o smtp_send_xforward_command=yes\ndeliver unix - - n - - lmtp\n");
+        smtp_line + "Scan unix - - n - 2 smtp\n  -o smtp_send_xforward_command=yes\ndeliver unix - - n - - lmtp\n"
+                    "127.0.0.1:10030 inet n - n - - smtpd -o content_filter=\n");
     const auto rules = key(from, "content.header_checks");
     CHECK_MESSAGE(rules.find("\"/^X-Spam/ FILTER scan:[127.0.0.1]:10024\"") != std::string::npos, rules);
     CHECK_MESSAGE(rules.find("\"/^X-Mail/ FILTER lmtp:/var/spool/postfix/private/scan\"") != std::string::npos, rules);
@@ -56,6 +57,54 @@ TEST_CASE("FILTER of checks and access tables: its transport becomes a route of 
                               smtp_line + "spam unix - n n - - pipe flags=Rq user=spam argv=/usr/bin/scan\n");
     REQUIRE(pipe.undecided.size() == 1);
     CHECK(pipe.undecided[0].advice.find("a program behind the queue") != std::string::npos);
+}
+
+TEST_CASE("FILTER without a content_filter: a listener takes the mail back, or the rule is undecided") {
+    const std::string checks = "header_checks = regexp:/pf/h\n";
+    const std::map<std::string, std::string> files{{"/pf/h", "/./ FILTER smtp:[127.0.0.1]:10024\n"},
+                                                   {"/pf/s", "a.example FILTER smtp:[127.0.0.1]:10024\n"}};
+    const auto rule = R"(["/./ FILTER [127.0.0.1]:10024"])";
+    for (const auto* mark : {"-o content_filter=", "-o receive_override_options=no_header_body_checks,no_milters",
+                             "-o content_filter= -o smtpd_recipient_restrictions=permit_mynetworks,reject"}) {
+        CAPTURE(mark);
+        const auto from = imported(checks, files, smtp_line + "127.0.0.1:10025 inet n - n - - smtpd " + mark + "\n");
+        CHECK(key(from, "content.header_checks") == rule);
+        CHECK(key(from, "listen.port_10025.service") == R"("filtered")");
+        CHECK(key(from, "listen.port_10025.submission_networks") == key(from, "relay.networks"));
+        CHECK(key(from, "listen.port_10025.auth") == "false");
+        CHECK(key(from, "listen.smtp.service") == R"("relay")");
+        CHECK(from.undecided.empty());
+    }
+    const auto own = imported("smtpd_sender_restrictions = check_sender_access hash:/pf/s\n", files,
+                              smtp_line + "[::1]:10025 inet n - n - - smtpd -o content_filter= -o mynetworks=[::1]/128 "
+                                          "-o smtpd_sender_restrictions=\n");
+    CHECK(key(own, "listen.port_10025.service") == R"("filtered")");
+    CHECK(key(own, "listen.port_10025.submission_networks") == R"(["[::1]/128"])");
+    CHECK(own.undecided.empty());
+    // Others' mail comes there, or nothing marks it.
+    for (const auto* line :
+         {"", "587 inet n - n - - smtpd -o receive_override_options=no_header_body_checks\n",
+          "2525 inet n - n - - smtpd -o smtpd_sasl_auth_enable=yes -o receive_override_options=no_header_body_checks\n",
+          "127.0.0.1:10025 inet n - n - - smtpd\n"}) {
+        CAPTURE(line);
+        const auto from =
+            drafted(checks + "smtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\n", files, smtp_line + line);
+        CHECK(key(from, "content.header_checks") == "-");
+        CHECK(from.draft.sections_with("service", R"("filtered")").empty());
+        REQUIRE(from.undecided.size() == 1);
+        CHECK(from.undecided[0].guard == "header_checks: regexp:/pf/h line 1");
+        CHECK(from.undecided[0].advice.find("takes the mail back") != std::string::npos);
+    }
+    // Without FILTER, such a listener is one as any other.
+    const auto plain = imported("", {}, smtp_line + "127.0.0.1:10025 inet n - n - - smtpd -o content_filter=\n");
+    CHECK(key(plain, "listen.port_10025.service") == R"("relay")");
+    // No network may send there: the operator decides.
+    const auto closed =
+        drafted(checks, files, smtp_line + "127.0.0.1:10025 inet n - n - - smtpd -o content_filter= -o mynetworks=\n");
+    CHECK(key(closed, "listen.port_10025.service") == R"("relay")");
+    REQUIRE(closed.undecided.size() == 1);
+    CHECK_MESSAGE(closed.undecided[0].advice.find("submission_networks") != std::string::npos,
+                  closed.undecided[0].advice);
 }
 
 TEST_CASE("default_transport and relay_transport of that kind: its settings are those of the routes") {
@@ -84,6 +133,99 @@ TEST_CASE("default_transport and relay_transport of that kind: its settings are 
     CHECK(key(hopless, "route.\"r.example\".tls") == R"("verify")");
 }
 
+TEST_CASE("relay_transport without a next hop has relayhost's, not that of default_transport") {
+    const auto out = smtp_line + "out unix - - n - - smtp -o smtp_tls_security_level=verify\n";
+    const auto hop_of = [&](const std::string& main) {
+        return key(imported(main + "relay_domains = r.example\nparent_domain_matches_subdomains =\n", {}, out),
+                   "route.\"r.example\".next_hop");
+    };
+    CHECK(hop_of("default_transport = out:[gateway.example]\nrelay_transport = out\n") == R"("mx")");
+    CHECK(hop_of("default_transport = smtp:[gateway.example]\nrelay_transport = out:\n") == R"("mx")");
+    CHECK(hop_of("default_transport = out:[gateway.example]\n") == R"("mx")"); // relay: has none either
+    CHECK(hop_of("default_transport = smtp:[gateway.example]\nrelay_transport = relay\n") == R"("mx")");
+    CHECK(hop_of("relayhost = [gateway.example]\nrelay_transport = out\n") == R"("[gateway.example]")");
+    CHECK(hop_of("relayhost = [gateway.example]\ndefault_transport = out:[other.example]\n") == "-"); // as all mail
+    CHECK(hop_of("default_transport = out\n") == "-");
+}
+
+TEST_CASE("what a default_transport of that kind sets for itself wins over main.cf's settings of smtp") {
+    const auto from = imported("default_transport = out\nsmtp_bind_address = 192.0.2.8\n"
+                               "smtp_destination_concurrency_limit = 9\nsmtp_destination_rate_delay = 1s\n"
+                               "default_destination_rate_delay = 2s\nout_destination_rate_delay = 4s\n",
+                               {}, smtp_line + "out unix - - n - - smtp -o smtp_bind_address=192.0.2.7\n");
+    CHECK(key(from, "route.\"*\".pool") == R"("out")");
+    CHECK(key(from, "pool.out.addresses") == R"(["192.0.2.7"])");
+    CHECK(key(from, "pool.postfix.addresses") == "-");
+    CHECK(key(from, "route.\"*\".connections") == "1");
+    CHECK(key(from, "route.\"*\".messages_per_hour") == "900");
+    CHECK(key(from, "route.\"*\".messages_per_second") == "-");
+    CHECK(key(from, "queue.connections_mx") == "-");
+    CHECK(result_of(from, "smtp_bind_address").kind == SettingResult::Kind::with_remark);
+    CHECK(result_of(from, "smtp_destination_concurrency_limit").kind == SettingResult::Kind::with_remark);
+    CHECK(result_of(from, "smtp_destination_rate_delay").kind == SettingResult::Kind::with_remark);
+    // What it does not set is that of all transports.
+    const auto mixed = imported("default_transport = out\nsmtp_bind_address = 192.0.2.8\n"
+                                "smtp_bind_address6 = 2001:db8::8\ndefault_destination_rate_delay = 1s\n"
+                                "default_destination_concurrency_limit = 5\n",
+                                {}, smtp_line + "out unix - - n - - smtp -o smtp_bind_address=192.0.2.7\n");
+    CHECK(key(mixed, "pool.out.addresses") == R"(["192.0.2.7", "2001:db8::8"])");
+    CHECK(key(mixed, "route.\"*\".messages_per_second") == "1");
+    CHECK(key(mixed, "queue.connections_route") == "5");
+    const auto none = imported("default_transport = out\nsmtp_bind_address = 192.0.2.8\n"
+                               "default_destination_rate_delay = 1s\nout_destination_rate_delay = 0s\n",
+                               {}, smtp_line + "out unix - - n - - smtp -o smtp_bind_address=\n");
+    CHECK(key(none, "route.\"*\".pool") == "-"); // the system chooses
+    CHECK(key(none, "route.\"*\".messages_per_second") == "-");
+    const auto same = imported("default_transport = out\nsmtp_bind_address = 192.0.2.8\n", {},
+                               smtp_line + "out unix - - n - - smtp\n");
+    CHECK(key(same, "route.\"*\".pool") == R"("postfix")");
+    CHECK(key(same, "pool.postfix.addresses") == R"(["192.0.2.8"])");
+}
+
+TEST_CASE("a local_transport that speaks LMTP: which of the two servers, and who is known") {
+    const std::string lmtp = "local_transport = lmtp:unix:/run/two\n";
+    const auto both = imported("mailbox_transport = lmtp:unix:/run/one\n" + lmtp);
+    CHECK(key(both, "local.deliver") == R"("lmtp:/run/two")");
+    CHECK(result_of(both, "local_transport").kind == SettingResult::Kind::with_remark);
+    CHECK(both.undecided.empty());
+    REQUIRE(result_of(both, "local_transport").remarks.size() == 1);
+    CHECK(result_of(both, "local_transport").remarks[0].find("virtual_mailbox.domains") != std::string::npos);
+    CHECK(result_of(both, "mailbox_transport").kind == SettingResult::Kind::with_remark);
+    CHECK(imported(lmtp + "local_recipient_maps = unix:passwd.byname $alias_maps\n").undecided.empty());
+    for (const auto* list : {"local_recipient_maps =\n", "local_recipient_maps = hash:/pf/users\n"}) {
+        CAPTURE(list);
+        const auto from = drafted(lmtp + list, {{"/pf/users", "ann@a.example x\n"}});
+        CHECK(std::ranges::any_of(from.undecided, [](const auto& each) {
+            return each.guard == "local_transport = lmtp:unix:/run/two" &&
+                   each.advice.find("virtual_mailbox.domains") != std::string::npos;
+        }));
+    }
+}
+
+TEST_CASE("a transport that FILTER names anywhere is no other SMTP transport") {
+    const auto back = std::string("127.0.0.1:10025 inet n - n - - smtpd -o content_filter=\n");
+    const auto scan = back + "scan unix - - n - - smtp\n";
+    const std::map<std::string, std::string> files{{"/pf/s", "a.example FILTER scan:[127.0.0.1]:10024\n"}};
+    const std::string table = "check_sender_access hash:/pf/s";
+    for (const auto& [main, over] : {std::pair<std::string, std::string>{"smtpd_sender_restrictions = " + table, ""},
+                                     {"", " -o smtpd_sender_restrictions=check_sender_access,hash:/pf/s"},
+                                     {"smtpd_sender_restrictions = check_sender_access proxy:hash:/pf/s", ""},
+                                     {"smtpd_sender_restrictions = check_sender_access inline:{ { a.example = FILTER "
+                                      "scan:[127.0.0.1]:10024 } }",
+                                      ""}}) {
+        CAPTURE(main);
+        const auto from = drafted(main + "\n", files, "smtp inet n - n - - smtpd" + over + "\n" + scan);
+        CHECK(key(from, "route.\"scan\".next_hop") == R"("[127.0.0.1]:10024")");
+        CHECK(result_of(from, "scan unix").kind == SettingResult::Kind::converted);
+    }
+    // Rules of outgoing mail have no FILTER: no route for it.
+    const auto outgoing = drafted("smtp_header_checks = regexp:/pf/h\n",
+                                  {{"/pf/h", "/^X/ FILTER scan:[127.0.0.1]:10024\n"}}, smtp_line + scan);
+    CHECK(key(outgoing, "route.\"scan\".next_hop") == "-");
+    CHECK(result_of(outgoing, "scan unix").kind == SettingResult::Kind::unsupported);
+    CHECK(outgoing.undecided.size() == 1);
+}
+
 TEST_CASE("transports of master.cf for mailboxes: where they lead") {
     const auto store = smtp_line + "store unix - - n - - lmtp -o lmtp_connect_timeout=3\nweb unix - - n - - smtp\n";
     const auto key_of = [&](const std::string& main, const std::string& name) {
@@ -95,7 +237,5 @@ TEST_CASE("transports of master.cf for mailboxes: where they lead") {
                  "virtual_mailbox.deliver") == R"("[127.0.0.1]:2525")");
     CHECK(key_of("mailbox_transport = store:unix:/run/lmtp", "local.deliver") == R"("lmtp:/run/lmtp")");
     CHECK(key_of("local_transport = lmtp:unix:/run/lmtp", "local.deliver") == R"("lmtp:/run/lmtp")");
-    CHECK(key_of("mailbox_transport = store:unix:/run/one\nlocal_transport = lmtp:unix:/run/two", "local.deliver") ==
-          R"("lmtp:/run/one")");
     CHECK(key_of("mailbox_transport = web:[127.0.0.1]:2525", "local.deliver") == "-");
 }

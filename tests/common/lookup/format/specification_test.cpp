@@ -59,6 +59,9 @@ TEST_CASE("what names no table says what is expected") {
         {"socketmap:inet:example.com:3000:name", "is not a socket map such as"},
         {"tcp:127.0.0.1", "is not a server such as"},
         {"static: ", "has no value such as in"},
+        {"static:a\nb", "control characters are not allowed"},
+        {"static:\x1f", "control characters are not allowed"},
+        {"static:a\x7f", "control characters are not allowed"},
         {"table:", "does not name a section"},
         {"table:a b", "does not name a section"},
     };
