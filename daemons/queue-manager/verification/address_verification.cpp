@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/verification/address_verification.h"
 #include "daemons/common/runtime/destroy_later.h"
+#include "libsmtp/message/address.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -71,6 +72,7 @@ void AddressVerification::attach(std::unique_ptr<Channel> channel) {
 
 void AddressVerification::handle(std::uint64_t number, const Verify& question) {
     auto& client = clients_.at(number);
+    if (!smtp::Mailbox::parse_bare_allowed(question.address)) return answer(number, question.request, not_known);
     const auto key = decide::verification::key_of(question.address);
     if (const auto result = known(key, question.address)) return answer(number, question.request, *result);
     if (client.open >= proto::verification::most_open) return answer(number, question.request, not_known);
@@ -172,7 +174,12 @@ void AddressVerification::routed(const std::string& key, const RouteQuery::Findi
     case Fate::remote: return routed_elsewhere(key, found);
     case Fate::local:
     case Fate::discard: return finish(key, {Deliverability::deliverable, "is delivered here", {}}, Keep::nothing);
-    case Fate::failed: return finish(key, shortened(Deliverability::undeliverable, found.outcome.text), Keep::nothing);
+    case Fate::failed:
+        // As a sender it may be good: the list says what we send, not what we receive.
+        if (found.outcome.suppressed)
+            return finish(key, {Deliverability::deliverable, "is not asked about: nothing is sent to it", {}},
+                          Keep::former);
+        return finish(key, shortened(Deliverability::undeliverable, found.outcome.text), Keep::nothing);
     case Fate::unknown: return finish(key, shortened(Deliverability::unreachable, found.outcome.text), Keep::former);
     }
 }
@@ -233,11 +240,14 @@ void AddressVerification::probed(const std::string& key, const proto::delivery::
     const auto host = result.host.empty() ? check.host : result.host;
     if (result.outcome == smtp::Outcome::delivered)
         return finish(key, shortened(Deliverability::deliverable, check.said, host), Keep::result);
-    // Only what a server says about the recipient is a verdict on the address.
-    const bool about_it = reason.stage == Stage::rcpt && reason.code != 0;
-    const bool rejected = about_it && result.outcome == smtp::Outcome::failed;
+    if (reason.stage == Stage::none) return not_made(key, reason.text); // no server was tried
+    // Only a reply about the recipient is a verdict on the address; one without a code comes from the agent,
+    // which cannot give the address to that server.
+    const bool failed = result.outcome == smtp::Outcome::failed;
+    const bool rejected = failed && reason.stage == Stage::rcpt;
+    const bool lost = !failed && reason.code == 0;
     finish(key, shortened(rejected ? Deliverability::undeliverable : Deliverability::unreachable, reason.text, host),
-           Keep::result, reason.code == 0 || reason.stage < Stage::mail ? LinkState::fails : LinkState::answers);
+           Keep::result, lost || reason.stage < Stage::mail ? LinkState::fails : LinkState::answers);
 }
 
 // A limit, or what is missing, forbids it: the address stays unknown.
@@ -314,7 +324,7 @@ void AddressVerification::end_late() {
     if (!checks_.empty()) watch_time();
 }
 
-// smtpd has given up waiting: its question no longer counts. The check goes on.
+// smtpd has given up waiting: its question no longer counts. The check continues.
 void AddressVerification::end_old_questions(smtp::Monotonic now) {
     std::vector<Done> over;
     for (auto at = waiting_.begin(); at != waiting_.end();) {

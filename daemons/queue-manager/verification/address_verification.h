@@ -83,7 +83,7 @@ private:
     };
     struct Waiting {
         Done done;
-        std::optional<smtp::Monotonic> until; // then whoever asked is no longer interested
+        std::optional<smtp::Monotonic> until; // then the answer comes too late
     };
     enum class Keep : std::uint8_t { nothing, former, result }; // of what is remembered of the address
 

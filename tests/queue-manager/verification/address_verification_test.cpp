@@ -242,6 +242,39 @@ TEST_CASE("a link is asked about one address at a time; if it fails, the others 
     CHECK(b.answer() == "erin@b.example: " + in_progress);
 }
 
+TEST_CASE("a link that was not asked does not rest") {
+    VerificationBench b;
+    for (const auto* address : {"ann@b.example", "bob@b.example"}) {
+        b.ask(address);
+        b.routed(address);
+    }
+    SUBCASE("the server cannot be given that address") {
+        b.replied(delivery::Outcome::failed, 0);
+        CHECK(b.answer() == "ann@b.example: undeliverable: host mx said: 0");
+    }
+    SUBCASE("the agent stops") {
+        b.replied(delivery::Outcome::deferred, 0, smtp::Stage::none);
+        CHECK(b.answer() == "ann@b.example: " + in_progress);
+        CHECK_FALSE(b.verification->remembered("ann@b.example"));
+    }
+    REQUIRE(b.sent.size() == 2);
+    CHECK(b.sent.back().recipients == std::vector<std::string>{"bob@b.example"});
+    b.replied(delivery::Outcome::delivered, 250);
+    CHECK(b.answer() == "bob@b.example: deliverable: 250 said");
+}
+
+TEST_CASE("that nothing is sent to an address does not make it a bad sender") {
+    VerificationBench b;
+    b.ask("ann@b.example");
+    RouteQuery::RecipientRoute found;
+    found.outcome.fate = Fate::failed;
+    found.outcome.text = "on the suppression list";
+    found.outcome.suppressed = true;
+    b.queries.back().done({{found}, ""});
+    CHECK(b.answer() == "ann@b.example: deliverable: is not asked about: nothing is sent to it");
+    CHECK_FALSE(b.verification->remembered("ann@b.example"));
+}
+
 TEST_CASE("answers outlive the process, and a damaged store is replaced") {
     VerificationBench b;
     b.verification->begin();
@@ -401,5 +434,18 @@ TEST_CASE("a question that nobody waits for any more is over, its check is not")
     worker.ask(2, "hole@c.example");
     worker.await(2);
     CHECK(worker.answers[1].what == Deliverability::undeliverable);
+    b.verification.reset();
+}
+
+TEST_CASE("what is no address is not asked about") {
+    VerificationBench b;
+    AskingWorker worker(b);
+    for (const auto* address : {"", "ann@b.example\r\nDATA", "no address", "@"}) worker.ask(1, address);
+    worker.ask(2, "postmaster");
+    worker.ask(3, "ann@b.example");
+    worker.await(4);
+    b.turn();
+    for (const auto& each : worker.answers) CHECK(each.what == Deliverability::unknown);
+    CHECK(b.queries.size() == 2);
     b.verification.reset();
 }
