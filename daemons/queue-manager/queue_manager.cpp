@@ -268,10 +268,11 @@ DeliveryProbes::Dependencies QueueManager::probe_dependencies() {
 }
 
 // From the pool of source addresses that mail of that sender has.
-void QueueManager::query_route(const std::string& address, const std::string& reverse_path, RouteQuery::Done done) {
+void QueueManager::query_route(const std::string& address, const std::string& reverse_path, RouteQuery::Done done,
+                               RouteQuery::RoutesWanted wanted) {
     const auto* pool =
         common::find_by_address(config_->pool_choice.by_sender, reverse_path, config_->local.recipient_delimiter);
-    route_query_.ask(address, pool ? *pool : "", std::move(done));
+    route_query_.ask(address, pool ? *pool : "", std::move(done), std::move(wanted));
 }
 
 AddressVerification::Dependencies QueueManager::verification_dependencies() {
@@ -279,8 +280,11 @@ AddressVerification::Dependencies QueueManager::verification_dependencies() {
             .log = log_,
             .metrics = context_.metrics,
             .probes = probes_,
-            .query_route = [this](const std::string& address, const std::string& reverse_path,
-                                  RouteQuery::Done done) { query_route(address, reverse_path, std::move(done)); },
+            .query_route =
+                [this](const std::string& address, const std::string& reverse_path, RouteQuery::Done done,
+                       RouteQuery::RoutesWanted wanted) {
+                    query_route(address, reverse_path, std::move(done), std::move(wanted));
+                },
             .obstacle =
                 [this](const proto::route::Routed& route) {
                     auto why = not_delivering();

@@ -82,7 +82,8 @@ private:
     Agents::Callbacks agent_callbacks();
     DeliveryProbes::Dependencies probe_dependencies();
     AddressVerification::Dependencies verification_dependencies();
-    void query_route(const std::string& address, const std::string& reverse_path, RouteQuery::Done done);
+    void query_route(const std::string& address, const std::string& reverse_path, RouteQuery::Done done,
+                     RouteQuery::RoutesWanted wanted = {});
     DeliveryStops::Dependencies stop_dependencies();
     bool is_node(const std::string& name) const; // the configuration has a section for it
 

@@ -1,7 +1,7 @@
 // smtpd ↔ queue-manager: is this address deliverable? Answered from the memory of verified addresses, or when the check
 // that the question begins is over; smtpd does not wait longer than verify.wait. A question that is not answered when
-// the connection ends is asked again. At most `most_open` questions of a connection are open; further ones are
-// answered "unknown" at once.
+// the connection ends is asked again. At most `most_open` questions of a connection wait for a check; further ones
+// are answered "unknown" at once, and those that have waited a little longer than smtpd does, then.
 #pragma once
 #include "daemons/decide/verification/verified_addresses.h"
 #include <cstdint>

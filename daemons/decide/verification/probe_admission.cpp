@@ -4,9 +4,9 @@
 
 namespace decide::verification {
 
-bool ProbeAdmission::begin_check(const std::string& address, smtp::Monotonic now) {
+bool ProbeAdmission::begin_check(const std::string& address) {
     if (checks_.size() >= limits_.addresses) return false;
-    return checks_.emplace(address, Check{.since = now}).second;
+    return checks_.emplace(address, Check{}).second;
 }
 
 bool ProbeAdmission::may_begin(const Link& link, smtp::Monotonic now) const {
@@ -17,6 +17,10 @@ void ProbeAdmission::begin(Check& check, Link& link, smtp::Monotonic now) {
     check.at_server = link.busy = true;
     link.next = std::max(link.next, now) + interval();
     ++probes_;
+}
+
+bool ProbeAdmission::others_ready(smtp::Monotonic now) const {
+    return std::ranges::any_of(turns_, [&](const Link* link) { return may_begin(*link, now); });
 }
 
 ProbeAdmission::Verdict ProbeAdmission::admit(const std::string& address, std::string_view name, smtp::Monotonic now) {
@@ -35,26 +39,29 @@ ProbeAdmission::Verdict ProbeAdmission::admit(const std::string& address, std::s
     }
     auto& link = found->second;
     if (now < link.rests) return refuse();
-    if (link.waiting.empty() && may_begin(link, now)) {
+    if (link.waiting.empty() && may_begin(link, now) && !others_ready(now)) {
         at->second.link = name;
         begin(at->second, link, now);
         return Verdict::begin;
     }
     if (link.waiting.size() >= limits_.waiting_for_link) return refuse();
     at->second.link = name;
+    if (link.waiting.empty() && !link.busy) turns_.push_back(&link);
     link.waiting.push_back(address);
-    ++waiting_;
     return Verdict::wait;
 }
 
 std::vector<std::string> ProbeAdmission::next(smtp::Monotonic now) {
     std::vector<std::string> out;
-    if (waiting_ == 0) return out;
-    for (auto& [name, link] : links_) {
-        if (link.waiting.empty() || !may_begin(link, now)) continue;
+    for (auto at = turns_.begin(); at != turns_.end() && probes_ < limits_.probes;) {
+        auto& link = **at;
+        if (!may_begin(link, now)) { // for its rate
+            ++at;
+            continue;
+        }
+        at = turns_.erase(at);
         auto address = std::move(link.waiting.front());
         link.waiting.pop_front();
-        --waiting_;
         begin(checks_.at(address), link, now);
         out.push_back(std::move(address));
     }
@@ -63,9 +70,8 @@ std::vector<std::string> ProbeAdmission::next(smtp::Monotonic now) {
 
 std::optional<smtp::Monotonic> ProbeAdmission::wake() const {
     std::optional<smtp::Monotonic> out;
-    if (waiting_ == 0 || probes_ >= limits_.probes) return out; // the end of a probe is what they wait for
-    for (const auto& [name, link] : links_)
-        if (!link.waiting.empty() && !link.busy) out = std::min(out.value_or(ready_at(link)), ready_at(link));
+    if (probes_ >= limits_.probes) return out; // the end of a probe is what they wait for
+    for (const auto* link : turns_) out = std::min(out.value_or(ready_at(*link)), ready_at(*link));
     return out;
 }
 
@@ -75,24 +81,20 @@ std::vector<std::string> ProbeAdmission::close(const std::string& address, LinkS
     if (!check || check.mapped().link.empty()) return out;
     auto& link = links_.find(check.mapped().link)->second;
     if (!check.mapped().at_server) {
-        waiting_ -= std::erase(link.waiting, address);
+        std::erase(link.waiting, address);
+        if (link.waiting.empty()) turns_.remove(&link);
         return out;
     }
     --probes_;
     link.busy = false;
-    if (state == LinkState::answers) return out;
+    if (state == LinkState::answers) {
+        if (!link.waiting.empty()) turns_.push_back(&link);
+        return out;
+    }
     link.rests = now + limits_.rest;
     out.assign(std::make_move_iterator(link.waiting.begin()), std::make_move_iterator(link.waiting.end()));
-    waiting_ -= link.waiting.size();
     link.waiting.clear();
     for (const auto& each : out) checks_.erase(each);
-    return out;
-}
-
-std::vector<std::string> ProbeAdmission::opened_before(smtp::Monotonic then) const {
-    std::vector<std::string> out;
-    for (const auto& [address, check] : checks_)
-        if (check.since < then) out.push_back(address);
     return out;
 }
 

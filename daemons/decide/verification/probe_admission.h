@@ -1,5 +1,6 @@
 // Which addresses may be asked about at servers, and when: one at a time for each link, not faster than a rate, and a
-// bounded number in all. What is too much is refused at once, never kept for long. Pure: the clock is the caller's.
+// bounded number in all; links take turns. What is too much is refused at once, never kept for long. Pure: the clock is
+// the caller's.
 // Knows addresses and links by name only.
 #pragma once
 #include "libsmtp/text/time_types.h"
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,7 +21,7 @@ namespace decide::verification {
 class ProbeAdmission {
 public:
     struct Limits {
-        std::size_t addresses = 1000;      // being checked, in whatever state
+        std::size_t addresses = 1000;      // whose route is asked for, that wait, or are at servers
         std::size_t probes = 50;           // of them at servers
         std::size_t waiting_for_link = 50; // of each
         std::size_t links = 10'000;        // that are remembered for their rate
@@ -34,7 +36,7 @@ public:
     void configure(const Limits& limits) { limits_ = limits; }
 
     // Its check begins. False: it is under way already, or too many others are.
-    bool begin_check(const std::string& address, smtp::Monotonic now);
+    bool begin_check(const std::string& address);
     // It is to be asked about at a server of this link. Refused: closed as well. Waiting: next() has it later.
     Verdict admit(const std::string& address, std::string_view link, smtp::Monotonic now);
     // Those that waited and may begin now.
@@ -43,8 +45,6 @@ public:
     std::optional<smtp::Monotonic> wake() const;
     // It is over, in whatever state. Of a link that fails, those that waited for it are closed too, and returned.
     std::vector<std::string> close(const std::string& address, LinkState link, smtp::Monotonic now);
-    // Opened before then, and still not over.
-    std::vector<std::string> opened_before(smtp::Monotonic then) const;
 
     bool is_open(const std::string& address) const { return checks_.contains(address); }
     std::size_t size() const { return checks_.size(); }
@@ -52,7 +52,6 @@ public:
 
 private:
     struct Check {
-        smtp::Monotonic since{};
         std::string link = {}; // "": where it goes is not known yet
         bool at_server = false;
     };
@@ -71,12 +70,14 @@ private:
     }
     bool may_begin(const Link& link, smtp::Monotonic now) const;
     void begin(Check& check, Link& link, smtp::Monotonic now);
+    // Some link whose turn comes before that of a new one may be asked now.
+    bool others_ready(smtp::Monotonic now) const;
 
     Limits limits_;
     std::map<std::string, Check> checks_;
     std::map<std::string, Link, std::less<>> links_;
+    std::list<Link*> turns_; // something waits for them, and they are not busy: first come, first served
     std::size_t probes_ = 0;
-    std::size_t waiting_ = 0;
 };
 
 } // namespace decide::verification

@@ -4,9 +4,10 @@
 
 namespace queue_manager {
 
-void RouteQuery::ask(const std::string& address, const std::string& pool, Done done) {
+void RouteQuery::ask(const std::string& address, const std::string& pool, Done done, RoutesWanted wanted) {
     const auto number = ++last_;
-    const auto at = questions_.emplace(number, Question{{}, address, pool, {}, std::move(done)}).first;
+    const auto at =
+        questions_.emplace(number, Question{{}, address, pool, {}, std::move(done), std::move(wanted)}).first;
     if (!backends_.categorizer(
             {.request = number, .queue_id = spool::QueueId{1}, .pool = pool, .recipients = {{0, address}}}))
         finish(at, "the categorizer is not running right now: try again");
@@ -25,7 +26,7 @@ bool RouteQuery::answered(const proto::categorize::Categorized& answer) {
             question.open[destination_of(recipient_route.outcome.address, outcome.transport)].push_back(
                 question.findings.routes.size() - 1);
     }
-    if (question.open.empty()) {
+    if (question.open.empty() || (question.wanted && !question.wanted(question.findings))) {
         finish(at);
         return true;
     }

@@ -31,8 +31,10 @@ public:
 
     explicit RouteQuery(Backends experts) : backends_(std::move(experts)) {}
 
-    // `pool`: of source addresses to use; "": the route's. `done` is called once, perhaps from within.
-    void ask(const std::string& address, const std::string& pool, Done done);
+    // Asked when the final recipients are known, and routes of some are missing; false: they are not wanted.
+    using RoutesWanted = std::function<bool(const Findings&)>;
+    // `pool`: of source addresses to use; "": the route's. `done` is called once, perhaps from within. Null: always.
+    void ask(const std::string& address, const std::string& pool, Done done, RoutesWanted wanted = {});
     // An answer from a service; false: not to a question of ours.
     bool answered(const proto::categorize::Categorized& answer);
     bool answered(const proto::route::Routed& answer);
@@ -45,6 +47,7 @@ private:
         std::string address, pool;
         std::map<std::string, std::vector<std::size_t>, std::less<>> open; // destinations asked for: their routes
         Done done;
+        RoutesWanted wanted;
     };
     void finish(std::map<std::uint64_t, Question>::iterator question, std::string error = {});
 

@@ -34,7 +34,8 @@ public:
         common::Log& log;
         common::Metrics& metrics;
         DeliveryProbes& probes;
-        std::function<void(const std::string& address, const std::string& reverse_path, RouteQuery::Done done)>
+        std::function<void(const std::string& address, const std::string& reverse_path, RouteQuery::Done done,
+                           RouteQuery::RoutesWanted wanted)>
             query_route;
         // Why no mail would be sent to that link now; "" it would.
         std::function<std::string(const proto::route::Routed&)> obstacle;
@@ -61,14 +62,15 @@ public:
     bool forget(const std::string& address);
     std::size_t size() const { return memory_.size(); }
 
-    static constexpr std::size_t most_waiting = 10'000; // for the answer, of all addresses
+    static constexpr std::size_t most_waiting = 10'000;   // for the answer, of all addresses
+    static constexpr std::size_t most_categorized = 1000; // addresses that are looked up, not yet at servers
     static constexpr auto longest_check = std::chrono::minutes(2);
 
 private:
     using LinkState = decide::verification::ProbeAdmission::LinkState;
     struct Client {
         std::unique_ptr<Channel> channel;
-        std::size_t open = 0; // its questions
+        std::size_t open = 0; // its questions that wait
     };
     struct Check {
         std::uint64_t number = 0;
@@ -79,10 +81,16 @@ private:
         std::string host = {}, said = {}; // by the probe so far
         smtp::Monotonic began{};
     };
-    enum class Keep : std::uint8_t { no, yes };
+    struct Waiting {
+        Done done;
+        std::optional<smtp::Monotonic> until; // then the answer comes too late
+    };
+    enum class Keep : std::uint8_t { nothing, former, result }; // of what is remembered of the address
 
     void handle(std::uint64_t client, const proto::verification::Verify& question);
     void answer(std::uint64_t client, std::uint64_t request, const Result& result);
+    std::optional<Result> known(const std::string& key, const std::string& address);
+    void wait(const std::string& key, const std::string& address, Waiting waiting);
     void begin_check(const std::string& key, const std::string& address);
     void routed(const std::string& key, const RouteQuery::Findings& findings);
     void routed_elsewhere(const std::string& key, const RouteQuery::RecipientRoute& found);
@@ -93,6 +101,8 @@ private:
     void conclude(const std::string& key, const Result& result);
     void begin_waiting();
     void end_late();
+    void end_old_questions(smtp::Monotonic now);
+    void watch_time();
     void store_changes() { store_.write(memory_.take_changes()); }
     void count(common::MetricId family, decide::verification::Deliverability what);
 
@@ -101,8 +111,8 @@ private:
     decide::verification::VerifiedAddresses memory_;
     decide::verification::ProbeAdmission admission_;
     VerifiedStore store_;
-    std::map<std::string, Check> checks_; // by the key of the address
-    std::map<std::string, std::vector<Done>> waiting_;
+    std::map<std::string, Check> checks_;                 // by the key of the address
+    std::map<std::string, std::vector<Waiting>> waiting_; // each for a check
     std::size_t waiting_count_ = 0;
     std::map<std::uint64_t, Client> clients_;
     std::uint64_t last_client_ = 0, last_check_ = 0;

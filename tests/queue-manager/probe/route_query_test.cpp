@@ -91,3 +91,32 @@ TEST_CASE("who is not there or goes away is named") {
     CHECK(b.found.at(2).error.find("exited") != std::string::npos);
     CHECK(b.found.size() == 3);
 }
+
+TEST_CASE("routes that are not wanted are not asked for") {
+    Bench b;
+    std::size_t asked = 0;
+    const auto ask = [&](bool wanted) {
+        b.inquiry.ask(
+            "list@here.example", "", [&](const auto& findings) { b.found.push_back(findings); },
+            [&asked, wanted](const auto& findings) {
+                asked += findings.routes.size();
+                return wanted;
+            });
+        return b.asked.back().request;
+    };
+    b.inquiry.answered(categorize::Categorized{ask(false), {outcome(spool::Fate::local, "")}});
+    CHECK(asked == 0); // there are none
+    CHECK(b.found.size() == 1);
+    b.inquiry.answered(categorize::Categorized{
+        ask(false), {outcome(spool::Fate::local, ""), outcome(spool::Fate::remote, "a@x.example")}});
+    CHECK(asked == 2);
+    CHECK(b.routes.empty());
+    REQUIRE(b.found.size() == 2);
+    CHECK(b.found[1].routes.size() == 2);
+    CHECK(b.found[1].error.empty());
+    const auto number = ask(true);
+    b.inquiry.answered(categorize::Categorized{number, {outcome(spool::Fate::remote, "a@x.example")}});
+    CHECK(b.found.size() == 2);
+    b.inquiry.answered(routed(number, "x.example"));
+    CHECK(b.found.size() == 3);
+}

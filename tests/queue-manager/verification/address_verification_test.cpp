@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 using decide::verification::Deliverability;
 using queue_manager::AddressVerification;
@@ -12,6 +13,7 @@ using queue_manager::DeliveryProbes;
 using queue_manager::RouteQuery;
 namespace delivery = proto::delivery;
 using spool::Fate;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -28,7 +30,11 @@ struct VerificationBench {
     common::Metrics metrics;
     std::unique_ptr<spool::RealDisk> disk = *spool::RealDisk::open_at(folder.path().string());
     spool::CommitPool pool{*disk, 0, [] {}};
-    std::vector<RouteQuery::Done> queries;
+    struct Query {
+        RouteQuery::Done done;
+        RouteQuery::RoutesWanted wanted;
+    };
+    std::vector<Query> queries;
     std::vector<delivery::Probe> sent;
     std::vector<std::uint64_t> ended;
     std::string obstacle, problem;
@@ -61,7 +67,8 @@ struct VerificationBench {
                 .log = log,
                 .metrics = metrics,
                 .probes = probes,
-                .query_route = [this](const auto&, const auto&, auto done) { queries.push_back(std::move(done)); },
+                .query_route = [this](const auto&, const auto&, auto done,
+                                      auto wanted) { queries.push_back({std::move(done), std::move(wanted)}); },
                 .obstacle = [this](const auto&) { return obstacle; },
                 .store = {.loop = loop,
                           .log = log,
@@ -88,18 +95,23 @@ struct VerificationBench {
         RouteQuery::RecipientRoute found;
         found.outcome.fate = Fate::remote;
         found.outcome.address = address;
+        if (!queries.back().wanted({{found}, ""})) return unwanted(found);
         proto::route::Routed route;
         route.kind = decide::RouteKind::mx;
         route.domain = "b.example";
         route.link = std::move(link);
         found.route = route;
-        queries.back()({{found}, ""});
+        queries.back().done({{found}, ""});
+        turn();
+    }
+    void unwanted(const RouteQuery::RecipientRoute& found) {
+        queries.back().done({{found}, ""});
         turn();
     }
     void settled(Fate fate, std::string text = "", std::size_t recipients = 1) {
         std::vector<RouteQuery::RecipientRoute> routes(recipients);
         for (auto& each : routes) each.outcome.fate = fate, each.outcome.text = text;
-        queries.back()({routes, ""});
+        queries.back().done({routes, ""});
         turn();
     }
     void replied(delivery::Outcome outcome, std::uint16_t code, smtp::Stage stage = smtp::Stage::rcpt) {
@@ -193,7 +205,7 @@ TEST_CASE("what cannot be asked now is not known") {
         b.agent = false;
         b.routed("ann@b.example");
     }
-    SUBCASE("no categorizer") { b.queries.back()({{}, "the categorizer is not running right now"}); }
+    SUBCASE("no categorizer") { b.queries.back().done({{}, "the categorizer is not running right now"}); }
     SUBCASE("the agent exits") {
         b.routed("ann@b.example");
         b.probes.gone(7);
@@ -228,6 +240,39 @@ TEST_CASE("a link is asked about one address at a time; if it fails, the others 
     b.ask("erin@b.example"); // it rests
     b.routed("erin@b.example");
     CHECK(b.answer() == "erin@b.example: " + in_progress);
+}
+
+TEST_CASE("a link that was not asked does not rest") {
+    VerificationBench b;
+    for (const auto* address : {"ann@b.example", "bob@b.example"}) {
+        b.ask(address);
+        b.routed(address);
+    }
+    SUBCASE("the server cannot be given that address") {
+        b.replied(delivery::Outcome::failed, 0);
+        CHECK(b.answer() == "ann@b.example: undeliverable: host mx said: 0");
+    }
+    SUBCASE("the agent stops") {
+        b.replied(delivery::Outcome::deferred, 0, smtp::Stage::none);
+        CHECK(b.answer() == "ann@b.example: " + in_progress);
+        CHECK_FALSE(b.verification->remembered("ann@b.example"));
+    }
+    REQUIRE(b.sent.size() == 2);
+    CHECK(b.sent.back().recipients == std::vector<std::string>{"bob@b.example"});
+    b.replied(delivery::Outcome::delivered, 250);
+    CHECK(b.answer() == "bob@b.example: deliverable: 250 said");
+}
+
+TEST_CASE("that nothing is sent to an address does not make it a bad sender") {
+    VerificationBench b;
+    b.ask("ann@b.example");
+    RouteQuery::RecipientRoute found;
+    found.outcome.fate = Fate::failed;
+    found.outcome.text = "on the suppression list";
+    found.outcome.suppressed = true;
+    b.queries.back().done({{found}, ""});
+    CHECK(b.answer() == "ann@b.example: deliverable: is not asked about: nothing is sent to it");
+    CHECK_FALSE(b.verification->remembered("ann@b.example"));
 }
 
 TEST_CASE("answers outlive the process, and a damaged store is replaced") {
@@ -267,4 +312,140 @@ TEST_CASE("too many that wait get their answer at once") {
     CHECK(b.queries.size() == 1);
     for (int n = 0; n < 1000; ++n) b.verification->ask(fmt::format("{}@b.example", n), [](const auto&) {});
     CHECK(b.queries.size() == 1);
+}
+
+TEST_CASE("addresses whose servers do not answer take no place of those that are delivered here") {
+    VerificationBench b;
+    b.config.max_probes = 1;
+    b.verification->configure(b.config);
+    for (int link = 0; link < 25; ++link)
+        for (int n = 0; n < 50; ++n) {
+            const auto address = fmt::format("{}@{}.example", n, link);
+            const auto before = b.queries.size();
+            b.ask(address);
+            if (b.queries.size() > before) b.routed(address, fmt::format("mx:{}.example", link));
+        }
+    CHECK(b.sent.size() == 1);
+    CHECK(b.answers.size() == 250); // 1000 wait
+    const auto before = b.queries.size();
+    b.ask("ann@here.example");
+    REQUIRE(b.queries.size() == before + 1);
+    b.settled(Fate::local);
+    CHECK(b.answer() == "ann@here.example: deliverable: is delivered here");
+}
+
+TEST_CASE("what is looked up has a limit of its own") {
+    VerificationBench b;
+    for (std::size_t n = 0; n < 1001; ++n) b.ask(fmt::format("{}@here.example", n));
+    CHECK(b.queries.size() == 1000);
+    CHECK(b.answers == std::vector<std::string>{"1000@here.example: " + in_progress});
+    b.settled(Fate::local);
+    b.ask("ann@here.example");
+    CHECK(b.queries.size() == 1001);
+}
+
+TEST_CASE("a lookup that fails for now changes nothing about what is remembered") {
+    VerificationBench b;
+    b.config.positive_refresh = 0s;
+    b.verification->configure(b.config);
+    b.ask("ann@b.example");
+    b.routed("ann@b.example");
+    b.replied(delivery::Outcome::delivered, 250);
+    b.ask("ann@b.example"); // and a check behind the answer
+    REQUIRE(b.queries.size() == 2);
+    SUBCASE("a table cannot be read") {
+        b.settled(Fate::unknown, "table");
+        CHECK(b.verification->remembered("ann@b.example"));
+    }
+    SUBCASE("it is delivered here now") {
+        b.settled(Fate::local);
+        CHECK_FALSE(b.verification->remembered("ann@b.example"));
+    }
+}
+
+// ---- smtpd ----
+
+namespace {
+
+// A worker of smtpd that asks.
+struct AskingWorker {
+    using Channel = AddressVerification::Channel;
+    VerificationBench& bench;
+    std::vector<proto::verification::Verified> answers;
+    std::size_t awaited = 0;
+    std::unique_ptr<Channel> channel;
+
+    explicit AskingWorker(VerificationBench& verifying) : bench(verifying) {
+        int fds[2];
+        REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
+        const auto end = [&](int fd) {
+            return std::make_unique<Channel>(
+                std::make_unique<ipc::Connection>(bench.loop, common::Fd(fd), nullptr),
+                Channel::Callbacks{[this](proto::verification::Message&& message) {
+                                       answers.push_back(std::get<proto::verification::Verified>(std::move(message)));
+                                       if (answers.size() == awaited) bench.loop.stop();
+                                   },
+                                   [](const std::string& why) { FAIL(why); },
+                                   {}});
+        };
+        channel = end(fds[0]);
+        bench.verification->attach(end(fds[1]));
+    }
+    void ask(std::uint64_t request, const std::string& address) {
+        static_cast<void>(channel->send(proto::verification::Verify{request, address}));
+    }
+    void await(std::size_t count) {
+        awaited = count;
+        if (answers.size() < count) bench.loop.run();
+    }
+};
+
+} // namespace
+
+TEST_CASE("questions that wait keep nobody from what is remembered") {
+    VerificationBench b;
+    b.ask("ann@b.example");
+    b.routed("ann@b.example");
+    b.replied(delivery::Outcome::delivered, 250);
+    AskingWorker worker(b);
+    for (std::uint64_t n = 0; n <= proto::verification::most_open; ++n) worker.ask(n, "hole@c.example");
+    worker.ask(9999, "ann@b.example");
+    worker.await(2);
+    CHECK(worker.answers[0].request == proto::verification::most_open);
+    CHECK(worker.answers[0].what == Deliverability::unknown);
+    CHECK(worker.answers[1].request == 9999);
+    CHECK(worker.answers[1].what == Deliverability::deliverable);
+    b.verification.reset();
+}
+
+TEST_CASE("a question that nobody waits for any more is over, its check is not") {
+    VerificationBench b;
+    b.config.wait = 20ms;
+    b.verification->configure(b.config);
+    AskingWorker worker(b);
+    worker.ask(1, "hole@c.example");
+    b.ask("hole@c.example"); // an operator
+    worker.await(1);
+    CHECK(worker.answers[0].what == Deliverability::unknown);
+    CHECK(b.answers.empty());
+    b.routed("hole@c.example");
+    b.replied(delivery::Outcome::failed, 550);
+    CHECK(b.answer() == "hole@c.example: undeliverable: host mx said: 550");
+    worker.ask(2, "hole@c.example");
+    worker.await(2);
+    CHECK(worker.answers[1].what == Deliverability::undeliverable);
+    b.verification.reset();
+}
+
+TEST_CASE("what is no address is not asked about") {
+    VerificationBench b;
+    AskingWorker worker(b);
+    for (const auto* address : {"", "ann@b.example\r\nDATA", "no address", "@"}) worker.ask(1, address);
+    worker.ask(2, "postmaster");
+    worker.ask(3, "ann@b.example");
+    worker.await(4);
+    b.turn();
+    for (const auto& each : worker.answers) CHECK(each.what == Deliverability::unknown);
+    CHECK(b.queries.size() == 2);
+    b.verification.reset();
 }
