@@ -284,6 +284,16 @@ void import_probe_sender(Import& import) {
         import.add_remark(setting, "this address must accept mail here: other servers may verify it in turn");
 }
 
+// An answer is asked for again before it has expired, or at least then.
+void import_verification_refresh(Import& import, std::string_view expire, std::string_view refresh, char unit,
+                                 std::string_view key) {
+    if (!import.given(expire) && !import.given(refresh)) return;
+    const auto lifetime = import.seconds(expire, 'd'), earlier = import.seconds(refresh, unit);
+    if (!lifetime || !earlier || *earlier <= *lifetime) return;
+    import.set(key, toml(fmt::format("{}s", *lifetime)), import.given(refresh) ? refresh : expire);
+    import.add_remark(import.given(expire) ? expire : refresh, "an answer is asked for again when it expires");
+}
+
 void import_verification_code(Import& import, std::string_view setting, std::string_view key, std::uint64_t last) {
     if (!import.given(setting)) return;
     const auto code = import.number(setting);
@@ -298,6 +308,10 @@ void import_verification_code(Import& import, std::string_view setting, std::str
 void import_verification(Import& import) {
     import_verification_wait(import);
     import_probe_sender(import);
+    import_verification_refresh(import, "address_verify_positive_expire_time", "address_verify_positive_refresh_time",
+                                'd', "verify.positive_refresh");
+    import_verification_refresh(import, "address_verify_negative_expire_time", "address_verify_negative_refresh_time",
+                                'h', "verify.negative_refresh");
     import_verification_code(import, "unverified_recipient_reject_code", "verify.recipient_reject_code", 599);
     import_verification_code(import, "unverified_recipient_defer_code", "verify.recipient_defer_code", 499);
     import_verification_code(import, "unverified_sender_reject_code", "verify.sender_reject_code", 599);
