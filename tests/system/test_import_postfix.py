@@ -286,7 +286,7 @@ def test_what_guarded_and_is_lost_is_for_the_operator_to_decide(mta):
     (place / "main.cf").write_text("""myhostname = mx.guarded.example
 content_filter = amavis:[127.0.0.1]:10024
 smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination,
-  reject_unverified_recipient, reject_rbl_client bl.example
+  reject_unlisted_sender, reject_rbl_client bl.example
 smtp_generic_maps = hash:/etc/postfix/generic
 """)
     (place / "master.cf").write_text(DEFAULT_MASTER + "submission inet n - y - - smtpd -o cleanup_service_name=hide -o smtpd_client_restrictions=permit_mynetworks,reject\n"
@@ -294,7 +294,7 @@ smtp_generic_maps = hash:/etc/postfix/generic
     done = mta.run("postrider", "import-postfix", place, "-o", out)
     assert done.returncode == 78 and "decide about 3 lines of [undecided]" in done.stderr, done.stderr
     expected = ["main.cf:2 content_filter = amavis:[127.0.0.1]:10024",
-                "main.cf:3 smtpd_recipient_restrictions: reject_unverified_recipient",
+                "main.cf:3 smtpd_recipient_restrictions: reject_unlisted_sender",
                 "master.cf:6 hide unix: header_checks = regexp:/etc/postfix/received"]
     assert list(tomllib.loads(out.read_text())["undecided"]) == expected
     facts = json.loads(mta.run("postrider", "import-postfix", place, "--json").stdout)
