@@ -103,15 +103,32 @@ class DovecotWhoKnowsNobody:
 
 
 def make_world(folder, facts, lower):
-    scratch = folder / "scratch"
+    """Everything from / on is a layer over the machine's own, in memory: whatever a configuration has written is gone afterwards.
+    `lower`: packages that lie below it as if they were installed."""
+    scratch, root = folder / "scratch", folder / "scratch/root"
     scratch.mkdir(exist_ok=True)
-    script = f"mount --make-rprivate /; mount -t tmpfs tmpfs {scratch}\n"
+    sh(f"""
+        mount --make-rprivate /
+        mount -t tmpfs tmpfs {scratch}
+        mkdir {scratch}/upper {scratch}/work {root}
+        mount -t overlay overlay -o lowerdir=/,upperdir={scratch}/upper,workdir={scratch}/work {root}
+        mount --rbind /proc {root}/proc
+        mount --rbind /dev {root}/dev
+        mkdir -p {root}{folder}
+        mount --bind {folder} {root}{folder}
+        mkdir -p {root}/layers
+        mount -t tmpfs tmpfs {root}/layers
+    """)
+    configuration = (folder / "etc-postfix").resolve()
+    sh(f"mkdir {root}/layers/etc-postfix; cp -r {configuration}/. {root}/layers/etc-postfix/")
+    os.chroot(root)
+    os.chdir(folder)
     for top in ("etc", "var", "usr"):
-        layers = ":".join([*(str(each / top) for each in lower if (each / top).is_dir()), f"/{top}"])
-        script += (f"mkdir {scratch}/{top} {scratch}/{top}-work\n"
-                   f"mount -t overlay overlay -o lowerdir={layers},upperdir={scratch}/{top},workdir={scratch}/{top}-work /{top}\n")
-    script += f"rm -rf /etc/postfix.dist; mkdir -p /etc/postfix; cp -r {folder}/etc-postfix/. /etc/postfix/\n"
-    sh(script)
+        layers = [str(each / top) for each in lower if (each / top).is_dir()]
+        if layers:
+            sh(f"mkdir /layers/{top} /layers/{top}-work\n"
+               f"mount -t overlay overlay -o lowerdir={':'.join([*layers, f'/{top}'])},upperdir=/layers/{top},workdir=/layers/{top}-work /{top}")
+    sh("mkdir -p /etc/postfix; cp -r /layers/etc-postfix/. /etc/postfix/")
     every_address_is_here()
     users = facts["users"]
     names = {"postfix": 64990, "postrider": 64992, "vmail": 64999, **{user: 70000 + n for n, user in enumerate(users)}}
@@ -127,7 +144,7 @@ def make_world(folder, facts, lower):
         Path("/etc/aliases").write_text("postmaster: root\nroot: ann\nstaff: ann, bob\n")
     sh("mount -t tmpfs tmpfs /home; mkdir -p /var/mail; chmod 1777 /var/mail\n" +
        "".join(f"mkdir /home/{u}; chown {n}:{n} /home/{u}\n" for u, n in names.items() if u in users) +
-       "".join(f"mkdir -p '{each}'; chmod 1777 '{each}'\n" for each in facts["directories"]))
+       "".join(f"mkdir -p '{each}'; chmod 1777 '{each}'\n" for each in facts["directories"] if each != "/"))
 
 
 def answer_questions(facts):
