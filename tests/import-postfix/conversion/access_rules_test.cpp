@@ -194,7 +194,7 @@ TEST_CASE("the verification of addresses becomes [verify]") {
 TEST_CASE("verified addresses are asked for again before an answer expires") {
     const auto refresh = [](const char* main_cf) { return key(imported(main_cf, {}), "verify.negative_refresh"); };
     CHECK(refresh("address_verify_negative_expire_time = 1h\n") == "\"3600s\""); // 3 h are Postfix's default
-    CHECK(refresh("address_verify_negative_expire_time = 1\n") == "-");           // a day
+    CHECK(refresh("address_verify_negative_expire_time = 1\n") == "-");          // a day
     CHECK(refresh("address_verify_negative_refresh_time = 4d\n") == "\"259200s\"");
     CHECK(key(imported("address_verify_positive_expire_time = 5d\n", {}), "verify.positive_refresh") == "\"432000s\"");
 }
