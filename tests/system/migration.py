@@ -2,6 +2,8 @@
 `postrider import-postfix`, by Postrider, in worlds of their own (harness/migration_world.py) with the same sessions; every reply and
 every destination that differs is listed.
 
+What was changed to make a configuration run is in report.json (`changes`), as is everything that differs.
+
   migration.py [--sessions N] [--seed S] [--keep DIRECTORY] [--jobs J] DIRECTORY…      directories with main.cf, or of such directories
 """
 import argparse
@@ -107,7 +109,7 @@ def reason(kind, session, recipient, theirs, ours, undecided):
         if kinds in ("any", kind) and applies(session, recipient, theirs, ours):
             return why
     if undecided and kind in ("let in", "destination"):
-        return "import-postfix said so in [undecided]"
+        return "the configuration has lines of [undecided]; whether one of them is about this has to be looked at"
     return ""
 
 
@@ -192,7 +194,7 @@ def main():
             else:
                 new = sum(not each["why"] for each in report["differs"])
                 print(f"{name}: {report['recipients']} recipients, {report['destinations']} destinations, {len(report['differs'])} differ, "
-                      f"{new} without a known reason", flush=True)
+                      f"{new} without a known reason; {len(report['changes'])} changes to make it run", flush=True)
                 for each in report["differs"]:
                     key = (each["kind"], each["why"]) if each["why"] else (each["kind"], "", each["stage"], each["postfix"], each["postrider"])
                     together[key] += 1

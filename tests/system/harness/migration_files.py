@@ -61,8 +61,8 @@ class Unusable(Exception):
 
 
 class Adapted:
-    """`place`: the directory that was made. `tables`: {parameter or check: [(kind, file), …]}, `settings`: {name: value},
-    `changes`: what was made up or taken out, in sentences."""
+    """`place`: the directory that was made. `tables`: {parameter or check: [(kind, file), …]}. `changes`: what was made up or taken
+    out, in sentences."""
 
     def __init__(self, source, place):
         self.source, self.place = Path(source), Path(place)
@@ -130,6 +130,7 @@ class Adapted:
         lines = []
         for line in text.splitlines():
             if re.match(r"\s+-o\s*(\S*_milters|smtpd_client_\w+_limit)", line):
+                self.changes.append(f"master.cf: {line.strip()}: taken out")
                 continue
             if re.match(r"\s+-o\s*content_filter\s*=\s*[^:\s]+:?\s*$", line):
                 self.changes.append(f"master.cf: {line.strip()}: taken out, the program is not here")
@@ -151,6 +152,8 @@ class Adapted:
         out = {}
         for name, value in said.items():
             if DROPPED.fullmatch(name):
+                if name.endswith("_milters") and value:
+                    self.changes.append(f"{name} = {value}: taken out, they are not here")
                 continue
             if name == "content_filter" and re.fullmatch(r"[^:\s]+:?", value):
                 self.changes.append(f"{name} = {value}: taken out, the program is not here")
@@ -176,7 +179,6 @@ class Adapted:
                 "smtpd_error_sleep_time": "0", "smtpd_soft_error_limit": "1000", "smtpd_hard_error_limit": "1000",
                 "smtpd_client_connection_count_limit": "0"}
         (self.place / "main.cf").write_text("".join(f"{name} = {value}\n" for name, value in out.items()))
-        self.settings = settings_of(self.place) | {n: v for n, v in out.items()}
 
     def value(self, name):
         """With its default."""
