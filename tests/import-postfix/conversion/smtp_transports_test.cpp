@@ -182,7 +182,7 @@ TEST_CASE("what a default_transport of that kind sets for itself wins over main.
     CHECK(key(same, "pool.postfix.addresses") == R"(["192.0.2.8"])");
 }
 
-TEST_CASE("a local_transport that speaks LMTP: which of the two servers, and who is known") {
+TEST_CASE("a local_transport that speaks LMTP: it wins over mailbox_transport, and users only it knows are rejected") {
     const std::string lmtp = "local_transport = lmtp:unix:/run/two\n";
     const auto both = imported("mailbox_transport = lmtp:unix:/run/one\n" + lmtp);
     CHECK(key(both, "local.deliver") == R"("lmtp:/run/two")");

@@ -1,4 +1,4 @@
-// The verification of addresses without agents and without sockets: who is asked, how often, and what the answer is.
+// The verification of addresses without agents and without sockets: the servers it asks, how often, and its answers.
 #include "daemons/queue-manager/verification/address_verification.h"
 #include "libspool/disk/real_disk.h"
 #include "tests/temporary_directory.h"
@@ -213,7 +213,7 @@ TEST_CASE("what cannot be asked now is not known") {
     CHECK(b.answer() == "ann@b.example: " + in_progress);
     b.obstacle.clear();
     b.agent = true;
-    b.ask("ann@b.example"); // is asked about anew
+    b.ask("ann@b.example"); // checked again
     b.routed("ann@b.example");
     b.replied(delivery::Outcome::delivered, 250);
     CHECK(b.answer() == "ann@b.example: deliverable: 250 said");
