@@ -1,5 +1,5 @@
 #include "daemons/pickup/content_filters.h"
-#include "daemons/common/filters/header_masquerade.h"
+#include "daemons/common/rewriting/header_masquerade.h"
 #include <fmt/format.h>
 
 namespace pickup {
@@ -12,11 +12,13 @@ using namespace std::chrono_literals;
 static constexpr auto filter_time_limit = 4min;
 
 std::shared_ptr<const ContentFilters> ContentFilters::configured(const config::Content& content,
+                                                                 std::shared_ptr<common::CanonicalTables> canonical,
                                                                  const config::Masquerade& masquerade,
                                                                  const std::vector<config::Milter>& milters,
                                                                  std::function<void(std::string_view)> tell) {
     auto filters = std::make_shared<ContentFilters>(std::move(tell));
     filters->content = common::content_rules_of(content);
+    filters->canonical = std::move(canonical);
     filters->masquerade = masquerade;
     for (const auto& milter : milters)
         if (milter.applies_to_local()) filters->milters.push_back(milter);
@@ -44,7 +46,7 @@ FilterRun::FilterRun(common::Loop& loop, common::Log& log, std::shared_ptr<const
 void FilterRun::begin(Done done) {
     done_ = std::move(done);
     time_limit_.start(filter_time_limit);
-    if (filters_->content.empty() && !filters_->masquerades()) return run_next_step();
+    if (filters_->content.empty() && !filters_->canonical_applies() && !filters_->masquerades()) return run_next_step();
     content_.begin([this](const spool::Result<common::HeaderCheckResult>& judged) {
         if (!done_) return;
         if (!judged) {
@@ -52,8 +54,7 @@ void FilterRun::begin(Done done) {
             return finish({smtp::Reply{451, {4, 3, 0}, "queue file read error, try again later"}});
         }
         if (!take_result(*judged)) return;
-        masquerade();
-        run_next_step();
+        rewrite_header();
     });
 }
 
@@ -71,11 +72,29 @@ bool FilterRun::take_result(const common::HeaderCheckResult& judged) {
     return true;
 }
 
+void FilterRun::rewrite_header() {
+    if (!filters_->canonical_applies()) return masquerade();
+    header_.emplace(*filters_->canonical, message_);
+    auto outcome = header_->run([this](common::CanonicalHeader::Outcome late) {
+        if (done_) take(std::move(late));
+    });
+    if (outcome) take(*std::move(outcome));
+}
+
+void FilterRun::take(common::CanonicalHeader::Outcome outcome) {
+    for (const auto& warning : outcome.warnings)
+        log_.warning("{}: canonical tables do not change all of the header: {}", queue_id_, warning);
+    if (outcome.failed.empty()) return masquerade();
+    log_.warning("{}: canonical tables: {}", queue_id_, outcome.failed);
+    finish({smtp::Reply{451, {4, 3, 0}, "Temporary lookup failure"}});
+}
+
 void FilterRun::masquerade() {
-    if (!filters_->masquerades()) return;
+    if (!filters_->masquerades()) return run_next_step();
     const auto& [rules, classes, origins] = filters_->masquerade;
     if (const auto why = common::masquerade_header(rules, classes, message_); !why.empty())
         log_.warning("{}: addresses in the header are not masqueraded: {}", queue_id_, why);
+    run_next_step();
 }
 
 void FilterRun::run_next_step() {

@@ -1,4 +1,4 @@
-// The checks of a local submission before it is committed: the header checks, masquerading, then the milters that see
+// The checks of a local submission before it is committed: the header checks, rewriting, then the milters that see
 // local mail, which are shown a session with localhost. Ends within a time limit, because the caller waits for the
 // answer. Knows no programs and no sockets but the filters'.
 #pragma once
@@ -7,6 +7,7 @@
 #include "daemons/common/filters/content_check_pass.h"
 #include "daemons/common/filters/milter/client.h"
 #include "daemons/common/logging/problems.h"
+#include "daemons/common/rewriting/canonical_header.h"
 #include "daemons/common/runtime/timer.h"
 #include <functional>
 #include <memory>
@@ -22,14 +23,19 @@ struct ContentFilters {
         : problems(std::make_unique<common::Problems>(std::move(tell))) {}
     std::unique_ptr<common::Problems> problems; // those that do not answer
     common::ContentRules content;
+    std::shared_ptr<common::CanonicalTables> canonical; // null: they rewrite no headers
     config::Masquerade masquerade;
     std::vector<config::Milter> milters; // those that see local mail
     bool masquerades() const {
         return masquerade.rewrites_headers() && any_of(masquerade.header_origins, decide::MailOrigin::local);
     }
-    bool none() const { return content.empty() && milters.empty() && !masquerades(); }
+    bool canonical_applies() const {
+        return canonical && any_of(canonical->rules.header_origins, decide::MailOrigin::local);
+    }
+    bool none() const { return content.empty() && milters.empty() && !canonical_applies() && !masquerades(); }
     // `tell`: which of them do not answer, in one line for status; "" all do.
     static std::shared_ptr<const ContentFilters> configured(const config::Content& content,
+                                                            std::shared_ptr<common::CanonicalTables> canonical,
                                                             const config::Masquerade& masquerade,
                                                             const std::vector<config::Milter>& milters,
                                                             std::function<void(std::string_view)> tell);
@@ -60,6 +66,8 @@ private:
         std::string recipient; // rcpt
     };
     bool take_result(const common::HeaderCheckResult& judged); // false: that is the end
+    void rewrite_header();
+    void take(common::CanonicalHeader::Outcome outcome);
     void masquerade();
     void run_next_step();
     bool apply(const milter::Response& word); // false: that is the end
@@ -73,6 +81,7 @@ private:
     spool::Envelope& envelope_;
     milter::Message message_;
     common::ContentCheckPass content_;
+    std::optional<common::CanonicalHeader> header_; // being rewritten by canonical tables
     std::vector<std::unique_ptr<milter::Client>> milters_;
     std::vector<Step> steps_;
     std::size_t step_ = 0, next_milter_ = 0; // the current one; the next milter to be asked

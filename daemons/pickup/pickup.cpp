@@ -1,5 +1,6 @@
 #include "daemons/pickup/pickup.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/rewriting/rewriting_settings.h"
 #include "daemons/common/submission/drop_limits.h"
 
 namespace pickup {
@@ -40,20 +41,26 @@ Pickup::Pickup(common::DaemonContext& context, const config::Config& config, std
       stop_check_(context.loop, [this] { check_stopped(); }) {}
 
 void Pickup::reconfigure(common::DaemonConfig daemon_config) {
-    context_.config = std::make_shared<const Settings>(daemon_config.config);
+    const auto& config = daemon_config.config;
+    context_.config = std::make_shared<const Settings>(config);
     context_.operators = daemon_config.operators;
-    context_.filters =
-        ContentFilters::configured(daemon_config.config.content, daemon_config.config.addresses.masquerade,
-                                   daemon_config.config.milters, problems_->new_reporter("advisers"));
-    spool_writer_->reconfigure(daemon_config.config.spool);
-    keys_.reconfigure(daemon_config.config.idempotency);
+    context_.filters = ContentFilters::configured(
+        config.content,
+        common::CanonicalTables::configured(
+            context_.loop, context_.log, config.addresses.canonical, config.tables,
+            tables::maps_socket(config.spool.directory),
+            common::rewriting_settings(config.local, config.mta.origin,
+                                       decide::RewritingSettings::Extension::added_to_result)),
+        config.addresses.masquerade, config.milters, problems_->new_reporter("advisers"));
+    spool_writer_->reconfigure(config.spool);
+    keys_.reconfigure(config.idempotency);
     recipients_.clear_cache();
-    const auto& spool = daemon_config.config.spool;
+    const auto& spool = config.spool;
     common::DropLimits limits;
-    limits.message_size = daemon_config.config.submit.message_size;
+    limits.message_size = config.submit.message_size;
     limits.floor = {spool.minimum_free, spool.minimum_free_inodes};
-    limits.user_bytes = std::max(daemon_config.config.submit.drop_user_bytes, 2 * limits.message_size);
-    limits.user_messages = daemon_config.config.submit.drop_user_messages;
+    limits.user_bytes = std::max(config.submit.drop_user_bytes, 2 * limits.message_size);
+    limits.user_messages = config.submit.drop_user_messages;
     const auto left = common::publish_drop_limits(context_.config->drop_directory, limits);
     if (!left) context_.log.warning("{}: programs that submit mail there use the earlier limits", left.error().what);
     if (auto fd = daemon_config.take("submit"); fd && !listener_)

@@ -1,9 +1,8 @@
 #include "daemons/smtp-client/smtp_client.h"
-#include "daemons/common/config/address_classes.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/crypto/tls/context.h"
+#include "daemons/common/rewriting/rewriting_settings.h"
 #include "daemons/common/runtime/read_file.h"
-#include "daemons/common/text/idn.h"
 #include <algorithm>
 
 namespace smtp_client {
@@ -85,17 +84,10 @@ void SmtpClient::configure_generic(const config::Config& config) {
     settings.routes = config.routes;
     settings.sections = config.tables;
     settings.maps_socket = tables::maps_socket(config.spool.directory);
-    const auto& delimiter = config.local.recipient_delimiter;
     using Extension = decide::RewritingSettings::Extension;
-    settings.rewriting = {
-        .origin = config.mta.origin,
-        .delimiter = delimiter.empty() ? '\0' : delimiter.front(),
-        .is_local =
-            [local = config.local, origin = idn::ascii_domain(config.mta.origin)](std::string_view domain) {
-                const auto name = idn::ascii_domain(domain);
-                return name == origin || config::is_local(local, name);
-            },
-        .extension = config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped};
+    settings.rewriting = common::rewriting_settings(
+        config.local, config.mta.origin,
+        config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped);
     auto& generic = client_context_.generic;
     if (!generic) {
         auto fresh = std::make_unique<GenericMaps>(context_.loop, context_.log);

@@ -2,6 +2,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/lookup/tables/tables.h"
 #include "daemons/common/process/process_plan.h"
+#include "daemons/common/rewriting/rewriting_settings.h"
 #include "daemons/smtpd/session/policy_sources.h"
 #include <algorithm>
 #include <cstring>
@@ -103,6 +104,10 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
     worker_.resolver = std::make_shared<dns::Resolver>(context_.loop, config.dns);
     worker_.policy_sources =
         make_policy_sources(context_.loop, log_, config.policies, config.content, problems_->new_reporter("advisers"));
+    worker_.policy_sources->canonical = common::CanonicalTables::configured(
+        context_.loop, log_, config.addresses.canonical, config.tables, tables::maps_socket(config.spool.directory),
+        common::rewriting_settings(config.local, config.mta.origin,
+                                   decide::RewritingSettings::Extension::added_to_result));
     configure_access(config);
     configure_client_tests(config);
     spool_writer_->reconfigure(config.spool);

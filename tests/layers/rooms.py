@@ -173,8 +173,11 @@ ROOMS = {
         "daemons/common/net", "daemons/common/runtime"},
     # the effect of header checks on one message
     "daemons/common/filters": {"daemons/common/config/sections/delivery", "daemons/common/config/sections/server",
-        "daemons/common/filters/milter", "daemons/common/lookup/format", "daemons/decide/rewriting",
-        "daemons/decide/routing"},
+        "daemons/common/filters/milter", "daemons/common/lookup/format", "daemons/decide/routing"},
+    # tables that rewrite the addresses of a message, and its header with them
+    "daemons/common/rewriting": {"daemons/common/config", "daemons/common/config/sections/recipients", "daemons/common/filters/milter",
+        "daemons/common/lookup/tables", "daemons/common/runtime", "daemons/common/text",
+        "daemons/decide/rewriting"},
     # the DNS resolver and its answers
     "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",
         "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},

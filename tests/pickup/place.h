@@ -48,8 +48,8 @@ struct Place {
     void use(const config::Config& changed) {
         config = changed;
         context->config = std::make_shared<const Settings>(changed);
-        context->filters = ContentFilters::configured(changed.content, changed.addresses.masquerade, changed.milters,
-                                                      [](std::string_view) {});
+        context->filters = ContentFilters::configured(changed.content, nullptr, changed.addresses.masquerade,
+                                                      changed.milters, [](std::string_view) {});
     }
     std::string logged() {
         log.flush();

@@ -138,9 +138,30 @@ def test_verified_certificates_permit_relaying_if_they_are_to(asking):
     asking.wait_log(r"Trusted TLS connection established from")
     assert '(Client CN "mine.example", Issuer "ca.example" (verified OK))' in asking.sink.wait_for(1)[0].text
     asking.wait_until_empty()
-    assert queue_id in asking.command("history", "submitter=cert:mine.example", "--json").stdout
+    assert queue_id in asking.command("history", "submitter=cert:CN=mine.example", "--json").stdout
     assert rcpt(asking, stranger).startswith("554 5.7.1")
     asking.wait_log(r"does not permit relaying: tls\.client_ca_file does not verify it: self-signed certificate")
+
+
+def test_an_authority_neither_lists_its_clients_nor_names_them_as_the_table_does(asking):
+    authority = make_authority(asking.folder, "ca.example")
+    listed = make_certificate(asking.folder, "listed.example")
+    verified = make_certificate(asking.folder, "shop", issuer=authority)
+    asking.listed(f"{fingerprint(listed[0])} shop")
+    asking.config["tls"]["client_ca_file"] = str(authority[0])
+    asking.config["relay"]["verified_client_certificates"] = True
+    asking.start()
+    c, _ = connected(asking, verified)
+    with c:
+        queue_id = c.deliver("ann@client.example", ["user@remote.example"], message("verified")).split()[-1]
+    asking.wait_until_empty()
+    assert queue_id not in asking.command("history", "submitter=cert:shop", "--json", check=False).stdout
+    assert queue_id in asking.command("history", "submitter=cert:CN=shop", "--json").stdout
+    asking.config["access.strict"] = {"recipient": ["permit_tls_clientcerts", "reject"], "listeners": ["relay"]}
+    asking.write_config()
+    asking.command("reload")
+    wait_until(lambda: rcpt(asking, verified).startswith("554 5.7.1"), 15, "the rule of the access list to apply")
+    assert rcpt(asking, listed).startswith("250")
 
 
 def test_a_table_that_cannot_be_read_defers(asking):

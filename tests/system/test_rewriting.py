@@ -170,6 +170,97 @@ def test_a_large_message_and_one_in_many_pieces(mta, remote):
     mta.wait_log(r"addresses in the header are not rewritten: the header has fields that are too long, or too many addresses")
 
 
+@pytest.mark.smoke
+@pytest.mark.parametrize("way", ["smtp", "sendmail"])
+def test_canonical_tables_for_the_header(mta, remote, way):
+    """What is stored has the other addresses, so mailboxes here show them as well; masquerading comes behind them."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    shown = table(mta, "shown", "root@host.test.example ann@host.test.example\n")
+    known = table(mta, "known", "@old.example @new.example\n")
+    mta.config["canonical"] = {"header_sender": [shown, known], "header_recipient": [known]}
+    mta.config["masquerade"] = {"domains": ["test.example"], "classes": ["header_sender"]}
+    mta.start()
+    content = message("shown", "root@host.test.example", "Cron <root@host.test.example>", "a@remote.example",
+                      "Cc: root@host.test.example,\r\n (Carol) carol@old.example\r\nReply-To: b@old.example\r\n")
+    recipients = ["a@remote.example", f"{mta.user}@test.example"]
+    if way == "smtp":
+        with mta.client(mta.submission_port) as c:
+            assert c.deliver("root@host.test.example", recipients, content).startswith("250")
+    else:
+        assert mta.sendmail("-f", "root@host.test.example", *recipients, input=content.replace("\r\n", "\n")).returncode == 0
+    seen = sink.wait_for_one_to("a@remote.example")
+    assert seen.sender == "root@host.test.example" and seen.header("From") == "Cron <ann@test.example>"
+    assert seen.header("Cc") == "root@host.test.example, (Carol) carol@new.example"
+    assert seen.header("Reply-To") == "b@new.example"
+    assert "From: Cron <ann@test.example>" in mta.wait_mailbox(1)[0]
+
+
+def test_canonical_tables_that_cannot_answer_defer(mta, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["canonical"] = {"header_sender": [f"socketmap:unix:{mta.folder}/nobody:names"], "header_origins": ["authenticated", "local"]}
+    mta.start()
+    content = message("waits", "ann@test.example", "ann@test.example", "a@remote.example")
+    with mta.client(mta.submission_port) as c:
+        assert c.deliver("ann@test.example", ["a@remote.example"], content) == "451 4.3.0 Temporary lookup failure"
+        assert c.say("NOOP").startswith("250")
+    mta.wait_log(r"[0-9A-F]{14}: canonical tables: .*nobody")
+    left = mta.sendmail("-f", "ann@test.example", "a@remote.example", input=content.replace("\r\n", "\n"))
+    assert left.returncode == 75, left
+    assert not sink.messages
+
+
+@pytest.mark.parametrize("way", ["smtp", "sendmail"])
+def test_a_slow_canonical_table_keeps_only_the_message_that_needs_it(mta, remote, block, way):
+    """A reload meanwhile changes nothing for it, nor does a client that leaves."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    with HeldTable((mta.address, block.port())) as server:
+        mta.config["canonical"] = {"header_sender": [f"tcp:{mta.address}:{server.server_address[1]}"],
+                                   "header_origins": ["submission" if way == "smtp" else "local"]}
+        mta.start()
+        waiting = mta.client(mta.submission_port)
+        gone = mta.client(mta.submission_port)
+        content = message("held", "ann@test.example", "ann@test.example", "a@remote.example")
+
+        def send():
+            if way == "smtp":
+                assert waiting.deliver("ann@test.example", ["a@remote.example"], content).startswith("250")
+            else:
+                assert mta.sendmail("-f", "ann@test.example", "a@remote.example", input=content.replace("\r\n", "\n")).returncode == 0
+        thread = threading.Thread(target=send)
+        thread.start()
+        assert server.asked.wait(15)
+        gone.say("EHLO client.example")
+        for line in ("MAIL FROM:<ann@test.example>", "RCPT TO:<a@remote.example>", "DATA"):
+            gone.say(line)
+        gone.socket.sendall(content.encode() + b"\r\n.\r\n")
+        gone.close()
+        if way == "smtp":
+            with mta.client() as c:
+                assert c.deliver("b@far.example", [f"{mta.user}@test.example"],
+                                 message("flows", "b@far.example", "b@far.example", f"{mta.user}@test.example")).startswith("250")
+            mta.wait_mailbox(1)
+        mta.command("reload")
+        mta.wait_log("generation 2")
+        server.may_answer.set()
+        thread.join(30)
+        assert sink.wait_for_one_to("a@remote.example").header("From") == "a.smith@example.com"
+        waiting.close()
+        mta.wait_until_empty()
+        server.shutdown()
+
+
+def test_the_header_of_strangers_stays(mta):
+    mta.config["canonical"] = {"header_sender": [table(mta, "shown", "@old.example @new.example\n")], "header_origins": ["authenticated"]}
+    mta.start()
+    with mta.client() as c:
+        assert c.deliver("b@old.example", [f"{mta.user}@test.example"],
+                         message("theirs", "b@old.example", "b@old.example", f"{mta.user}@test.example")).startswith("250")
+    assert "From: b@old.example" in mta.wait_mailbox(1)[0]
+
+
 @pytest.mark.parametrize("way", ["smtp", "sendmail"])
 def test_masquerading(mta, remote, way):
     sink = remote()
@@ -302,6 +393,7 @@ def test_explain_shows_what_others_see(mta, remote):
     mta.config['route."plain.example"']["generic_tables"] = []
     mta.config["masquerade"] = {"domains": ["test.example"]}
     mta.config["mta"]["origin"] = "origin.example"
+    mta.config["canonical"] = {"header_sender": [table(mta, "canonical", "dora@host.test.example dora@x.test.example\n")]}
     mta.config["generic"] = {"tables": [table(mta, "generic", "carl c.jones@example.com\nann@test.example a.smith@example.com\npeer@remote.example friend@partner.example\n"
                                               "peer@plain.example friend@partner.example\n")]}
     mta.start()
@@ -313,3 +405,5 @@ def test_explain_shows_what_others_see(mta, remote):
     assert '"as_sender":"a.smith@example.com"' in said.replace('": "', '":"'), said
     said = mta.command("explain", "carl@origin.example").stdout  # a name alone, in a domain that is not local
     assert re.search(r"^As a sender +c\.jones@example\.com$", said, re.M), said
+    said = mta.command("explain", "dora@host.test.example").stdout
+    assert re.search(r"^In From +dora@test\.example\nIn To +dora@test\.example\nAs a sender +dora@test\.example$", said, re.M), said

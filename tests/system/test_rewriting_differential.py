@@ -75,6 +75,12 @@ MASQUERADED = {
 DIFFERS = {
     ("generic", "no comma"): "Postfix repairs a field that is no list of addresses; here it stays as it is",
     ("generic", "not closed"): "likewise",
+    ("canonical", "no comma"): "likewise",
+    ("canonical", "not closed"): "likewise",
+    ("sender_canonical", "not closed"): "likewise",
+    ("recipient_canonical", "no comma"): "likewise",
+    ("recipient_canonical", "not closed"): "likewise",
+    ("sender_canonical", "quoted local part"): "Postfix writes each field with addresses again; here one that no table changes stays",
 }
 
 
@@ -162,6 +168,19 @@ def test_generic_maps():
     found = compare("generic", {"generic": {"tables": ["text:{folder}/generic"]}}, {"smtp_generic_maps": "texthash:{folder}/generic"},
                     {"generic": GENERIC}, cases)[0]
     assert found["plain"][2]["cc"] == ["a.smith@example.com"] and found["sender"][0] == "a.smith@example.com"
+
+
+CANONICAL = GENERIC + "sender@test.example a.person@example.com\nx@remote.example y@remote.example\n"
+
+
+@pytest.mark.parametrize("kind", ["canonical", "sender_canonical", "recipient_canonical"])
+def test_canonical_maps(kind):
+    cases = of_fields(FIELDS)
+    where = {"canonical": ("sender", "recipient", "header_sender", "header_recipient"),
+             "sender_canonical": ("sender", "header_sender"), "recipient_canonical": ("recipient", "header_recipient")}[kind]
+    compare(kind, {"canonical": {key: ["text:{folder}/canonical"] for key in where} | {"header_origins": ["local"]}},
+            {f"{kind}_maps": "texthash:{folder}/canonical", "local_header_rewrite_clients": "permit_mynetworks"},
+            {"canonical": CANONICAL}, cases)
 
 
 @pytest.mark.parametrize("classes", [None, "envelope_sender", "header_sender", "header_recipient"])

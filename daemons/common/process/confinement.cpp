@@ -50,9 +50,10 @@ static void add_tables(const config::Config& config, bool (*is_read)(std::string
     }
 }
 
+static bool is_of_headers(std::string_view key) { return key.starts_with("canonical.header_"); }
 static bool is_of_smtpd(std::string_view key) {
-    return key.starts_with("access.") || key.starts_with("access_class.") || key == "relay.client_certificates" ||
-           key == "client_tests.tables";
+    return is_of_headers(key) || key.starts_with("access.") || key.starts_with("access_class.") ||
+           key == "relay.client_certificates" || key == "client_tests.tables";
 }
 static bool is_of_generic(std::string_view key) { return key == "generic.tables" || key.ends_with(".generic_tables"); }
 
@@ -82,6 +83,7 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.write.push_back(spool + "/quarantine/incomplete"); // files left there that are not submissions
         a.write.push_back(idempotency::directory_in(spool));
         if (!config.submit.pickup_directory.empty()) a.write.push_back(config.submit.pickup_directory);
+        add_tables(config, is_of_headers, a.read);
         a.modes = true; // of drop/.limits, which programs of other users read
         break;
     case Role::bounce:

@@ -220,7 +220,10 @@ Evaluation::Outcome Evaluation::look_up_table(const Rule& rule) {
         else if (text->find('@') != text->npos)
             keys = mail_keys(*text, rules_.recipient_delimiter, rules_.parent_domains, bare);
         break;
-    case Subject::certificate: keys = {{*text, true}, {facts_.certificate_key, true}}; break;
+    case Subject::certificate:
+        keys = {{*text, true}};
+        if (!facts_.certificate_key.empty()) keys.push_back({facts_.certificate_key, true});
+        break;
     default: keys = {{*text, true}};
     }
     bool found = false;

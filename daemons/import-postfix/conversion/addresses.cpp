@@ -76,30 +76,6 @@ void virtual_mailboxes(Import& import) {
                                                                  transport));
 }
 
-void canonical(Import& import) {
-    std::vector<std::string> sender, recipient;
-    const auto add = [&](std::string_view name, std::string_view classes, std::string_view as_sender,
-                         std::string_view as_recipient) {
-        if (import.value(name).empty()) return import.mark_converted(name);
-        const auto wanted = import.words(classes);
-        const auto has = [&](std::string_view word) { return std::ranges::find(wanted, word) != wanted.end(); };
-        const auto tables = converted_tables(import, name);
-        if (has(as_sender)) sender.insert(sender.end(), tables.begin(), tables.end());
-        if (has(as_recipient)) recipient.insert(recipient.end(), tables.begin(), tables.end());
-        if (std::ranges::any_of(wanted, [](const auto& word) { return word.starts_with("header"); }))
-            import.add_remark(name, "only the envelope is rewritten, not header fields: make programs write "
-                                    "the visible address");
-    };
-    add("sender_canonical_maps", "sender_canonical_classes", "envelope_sender", "");
-    add("recipient_canonical_maps", "recipient_canonical_classes", "", "envelope_recipient");
-    add("canonical_maps", "canonical_classes", "envelope_sender", "envelope_recipient");
-    for (const auto* classes : {"canonical_classes", "sender_canonical_classes", "recipient_canonical_classes"})
-        import.mark_converted(classes);
-    const auto from = [&](std::string_view first) { return import.value(first).empty() ? "canonical_maps" : first; };
-    if (!sender.empty()) import.set("canonical.sender", toml(sender), from("sender_canonical_maps"));
-    if (!recipient.empty()) import.set("canonical.recipient", toml(recipient), from("recipient_canonical_maps"));
-}
-
 void generic(Import& import) {
     const auto tables = converted_tables(import, "smtp_generic_maps");
     import.mark_converted("smtp_generic_maps");
@@ -130,6 +106,41 @@ std::vector<std::string> origins_of_rewritten_headers(Import& import) {
     if (!import.value("remote_header_rewrite_domain").empty())
         return {"local", "submission", "authenticated", "networks", "other"};
     return out;
+}
+
+// Each class of addresses has the tables of its own setting first, then those of canonical_maps.
+void canonical(Import& import) {
+    struct Class {
+        std::string_view name, key, setting, classes;
+        std::vector<std::string> tables = {};
+    };
+    Class all[] = {
+        {"envelope_sender", "canonical.sender", "sender_canonical_maps", "sender_canonical_classes"},
+        {"envelope_recipient", "canonical.recipient", "recipient_canonical_maps", "recipient_canonical_classes"},
+        {"header_sender", "canonical.header_sender", "sender_canonical_maps", "sender_canonical_classes"},
+        {"header_recipient", "canonical.header_recipient", "recipient_canonical_maps", "recipient_canonical_classes"},
+    };
+    const auto add = [&](std::string_view setting, std::string_view classes) {
+        import.mark_converted(classes);
+        if (import.value(setting).empty()) return import.mark_converted(setting);
+        const auto tables = converted_tables(import, setting);
+        for (const auto& word : import.words(classes))
+            for (auto& each : all)
+                if (each.name == word && (each.setting == setting || setting == "canonical_maps"))
+                    each.tables.insert(each.tables.end(), tables.begin(), tables.end());
+    };
+    add("sender_canonical_maps", "sender_canonical_classes");
+    add("recipient_canonical_maps", "recipient_canonical_classes");
+    add("canonical_maps", "canonical_classes");
+    bool headers = false;
+    for (const auto& each : all) {
+        if (each.tables.empty()) continue;
+        import.set(each.key, toml(each.tables), import.value(each.setting).empty() ? "canonical_maps" : each.setting);
+        headers = headers || each.name.starts_with("header");
+    }
+    if (headers)
+        import.set("canonical.header_origins", toml(origins_of_rewritten_headers(import)),
+                   "local_header_rewrite_clients");
 }
 
 void masquerade(Import& import) {

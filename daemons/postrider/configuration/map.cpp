@@ -9,6 +9,7 @@
 #include "daemons/common/lookup/format/compile.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/lookup/tables/blocking_tables.h"
+#include "daemons/common/rewriting/rewriting_settings.h"
 #include "daemons/common/text/idn.h"
 #include "daemons/decide/rewriting/address_rewriting.h"
 #include "daemons/postrider/command/command.h"
@@ -162,7 +163,7 @@ namespace {
 
 // What an address becomes by these tables; itself if they say nothing, or cannot be asked.
 std::string by_tables(const config::Config& config, const std::string& address, const std::vector<std::string>& tables,
-                      std::string& error) {
+                      decide::RewritingSettings::Extension extension, std::string& error) {
     if (tables.empty()) return address;
     tables::BlockingTables asker(config.tables);
     decide::ExpansionTables lookups;
@@ -173,15 +174,7 @@ std::string by_tables(const config::Config& config, const std::string& address, 
         if (answer.status == tables::Answer::Status::none) return {};
         return {Status::unreadable, "", std::move(answer.why)};
     };
-    const auto& delimiter = config.local.recipient_delimiter;
-    using Extension = decide::RewritingSettings::Extension;
-    const decide::RewritingSettings settings{
-        config.mta.origin, delimiter.empty() ? '\0' : delimiter.front(),
-        [&](std::string_view domain) {
-            const auto name = idn::ascii_domain(domain);
-            return name == idn::ascii_domain(config.mta.origin) || config.is_local(name);
-        },
-        config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped};
+    const auto settings = common::rewriting_settings(config.local, config.mta.origin, extension);
     decide::Lookups questions(lookups);
     auto found = decide::rewritten_address(address, "", tables, settings, questions);
     if (found.status == decide::RewrittenAddress::Status::failed) error = std::move(found.why);
@@ -196,16 +189,26 @@ OutwardAddress outward_address(const Arguments& arguments, const std::string& ad
     if (!loaded) return out;
     const auto& config = *loaded;
     const auto& [masquerade, classes, origins] = config.addresses.masquerade;
+    using Extension = decide::RewritingSettings::Extension;
+    const auto stored = [&](const std::vector<std::string>& tables, bool masqueraded) {
+        auto shown = by_tables(config, address, tables, Extension::added_to_result, out.error);
+        if (auto other = masqueraded ? decide::masqueraded(masquerade, shown) : std::nullopt) shown = *std::move(other);
+        return shown == address ? std::string() : shown;
+    };
+    out.in_from = stored(config.addresses.canonical.header_sender, classes.header_sender);
+    out.in_to = stored(config.addresses.canonical.header_recipient, classes.header_recipient);
+    const auto extension =
+        config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped;
     auto sender = address;
     if (classes.envelope_sender)
         if (auto shown = decide::masqueraded(masquerade, address)) sender = *std::move(shown);
-    sender = by_tables(config, sender, config.addresses.generic.tables, out.error);
+    sender = by_tables(config, sender, config.addresses.generic.tables, extension, out.error);
     if (sender != address) out.as_sender = std::move(sender);
     const auto domain = idn::ascii_domain(std::string_view(address).substr(address.rfind('@') + 1));
     const decide::RouteTable routes(config.routes);
     const auto* rule = routes.find(domain);
     const auto& tables = rule && rule->generic_tables ? *rule->generic_tables : config.addresses.generic.tables;
-    if (auto recipient = by_tables(config, address, tables, out.error); recipient != address)
+    if (auto recipient = by_tables(config, address, tables, extension, out.error); recipient != address)
         out.as_recipient = std::move(recipient);
     return out;
 }

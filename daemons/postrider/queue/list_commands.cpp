@@ -375,6 +375,8 @@ int explain_address(const Arguments& arguments, const std::string& address) {
     const auto shown = [&](const json& line) {
         if (!arguments.json) return print_route(line);
         auto with_others = line;
+        if (!outward.in_from.empty()) with_others["in_from"] = outward.in_from;
+        if (!outward.in_to.empty()) with_others["in_to"] = outward.in_to;
         if (!outward.as_sender.empty()) with_others["as_sender"] = outward.as_sender;
         if (!outward.as_recipient.empty()) with_others["as_recipient"] = outward.as_recipient;
         if (!outward.error.empty()) with_others["rewriting_error"] = outward.error;
@@ -386,6 +388,8 @@ int explain_address(const Arguments& arguments, const std::string& address) {
         shown(line);
     });
     if (status != ok || arguments.json) return status;
+    print_field("In From", outward.in_from);
+    print_field("In To", outward.in_to);
     print_field("As a sender", outward.as_sender);
     print_field("As a recipient", outward.as_recipient);
     print_field("Rewriting", outward.error);

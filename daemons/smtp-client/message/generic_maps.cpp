@@ -5,30 +5,7 @@
 
 namespace smtp_client {
 
-namespace {
-
-decide::TableAnswer answer_of_map(tables::Answer&& answer) {
-    using Status = decide::TableAnswer::Status;
-    switch (answer.status) {
-    case tables::Answer::Status::none: return {};
-    case tables::Answer::Status::found: return {Status::found, std::move(answer.value), ""};
-    case tables::Answer::Status::unavailable: return {Status::unreadable, "", std::move(answer.why)};
-    case tables::Answer::Status::not_yet: break;
-    }
-    return {Status::not_yet, "", ""};
-}
-
-} // namespace
-
-GenericMaps::GenericMaps(common::Loop& loop, common::Log& log)
-    : tables_(loop, log, [this](const std::string& table, const std::string& key) {
-          const decide::LookupRequest request{decide::LookupRequest::Kind::table, table, key};
-          for (const auto& answered : waiters_) answered(request);
-      }) {
-    lookups_.table = [this](const std::string& table, const std::string& key) {
-        return answer_of_map(tables_.find(table, key));
-    };
-}
+GenericMaps::GenericMaps(common::Loop& loop, common::Log& log) : tables_(loop, log) {}
 
 void GenericMaps::configure(Settings settings) {
     any_ = !settings.tables.empty() || std::ranges::any_of(settings.routes, [](const decide::RouteRule& rule) {
@@ -58,10 +35,6 @@ const std::vector<std::string>& GenericMaps::tables_for_all(const std::vector<st
         if (out->empty()) out = &tables;
     }
     return *out;
-}
-
-GenericMaps::Waiter::Waiter(GenericMaps& maps, Answered answered) : maps_(maps) {
-    place_ = maps_.waiters_.insert(maps_.waiters_.end(), std::move(answered));
 }
 
 } // namespace smtp_client

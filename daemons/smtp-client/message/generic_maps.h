@@ -1,12 +1,10 @@
 // The tables of addresses as other systems see them ([generic], and those of routes), for all deliveries of this
-// process. Answers what is known, fetches what is not, and tells who waits for it. Knows no messages.
+// process: which of them apply to which mail. Knows no messages.
 #pragma once
 #include "daemons/common/config/sections/recipients/lookup.h"
-#include "daemons/common/lookup/tables/tables.h"
+#include "daemons/common/rewriting/awaited_tables.h"
 #include "daemons/decide/rewriting/address_rewriting.h"
 #include "daemons/decide/routing/routing.h"
-#include <functional>
-#include <list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,32 +35,13 @@ public:
     const std::vector<std::string>& tables_for_all(const std::vector<std::string>& recipients,
                                                    std::string_view route) const;
     const decide::RewritingSettings& rewriting() const { return rewriting_; }
-    const decide::ExpansionTables& lookups() const { return lookups_; }
-    void ask(const decide::LookupRequest& need) { tables_.ask(need.name, need.key); }
-
-    // Called for each answer that is known now, never from within ask() or a lookup. An empty key: of all keys of that
-    // table.
-    using Answered = std::function<void(const decide::LookupRequest& request)>;
-    class Waiter {
-    public:
-        // `maps` must outlive it.
-        Waiter(GenericMaps& maps, Answered answered);
-        ~Waiter() { maps_.waiters_.erase(place_); }
-        Waiter(const Waiter&) = delete;
-        Waiter& operator=(const Waiter&) = delete;
-
-    private:
-        GenericMaps& maps_;
-        std::list<Answered>::iterator place_;
-    };
+    common::AwaitedTables& tables() { return tables_; }
 
 private:
-    tables::Tables tables_;
+    common::AwaitedTables tables_;
     std::vector<std::string> general_;
     decide::RouteTable routes_;
     decide::RewritingSettings rewriting_;
-    decide::ExpansionTables lookups_;
-    std::list<Answered> waiters_;
     bool any_ = false;
 };
 

@@ -3,18 +3,15 @@
 // transaction. Looks them all up, which may take several calls. The message in the spool stays as it is. Knows no
 // server.
 #pragma once
-#include "daemons/decide/rewriting/answer_memo.h"
+#include "daemons/common/rewriting/address_replacements.h"
 #include "daemons/smtp-client/message/generic_maps.h"
 #include "daemons/smtp-client/message/ruled_header.h"
 #include "libspool/message/message_reader.h"
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace smtp_client {
@@ -34,14 +31,10 @@ public:
     OutgoingAddresses(const OutgoingAddresses&) = delete;
     OutgoingAddresses& operator=(const OutgoingAddresses&) = delete;
 
-    enum class State : std::uint8_t {
-        ready,
-        waits,  // for an answer: `wake` is called when there is one
-        failed, // a table cannot be read, or has an invalid value; see why()
-    };
+    using State = common::AddressReplacements::State;
     // Errors: the message cannot be read. May block for a disk read of 4 MiB.
     spool::ReadResult<State> prepare();
-    const std::string& why() const { return why_; }
+    const std::string& why() const { return replacements_.why(); }
 
     // Once it is ready.
     const std::string& sender(const std::string& original) const;
@@ -49,43 +42,21 @@ public:
     // Nothing: its addresses stay as they are.
     const std::optional<OutgoingHeader>& header() const { return header_; }
     // For the log, once: what stays as it is, and why.
-    std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+    std::vector<std::string> take_warnings();
 
 private:
-    using Tables = std::vector<std::string>;
-    // An address, and the tables that apply where it stands: its number among `tables_`.
-    struct Place {
-        std::size_t tables = 0;
-        std::string address;
-        auto operator<=>(const Place&) const = default;
-    };
-    static constexpr std::size_t of_message = 0; // of the sender and the header
-
-    std::size_t number_of(const Tables& tables);
     spool::ReadResult<> collect();
-    void look_up();
-    void answered(const decide::LookupRequest& request);
-    void settle(const decide::LookupRequest& request);
-    void replace(const Place& place, std::string other);
     void warn_of_header(std::string_view why);
     void rewrite_header();
     const std::string& shown(std::size_t tables, const std::string& original) const;
 
     spool::MessageReader& message_;
-    GenericMaps& maps_;
-    std::vector<Tables> tables_; // all different, except that of the message
+    common::AddressReplacements replacements_;
+    const std::size_t of_message_; // the number of the tables of the sender and the header
     std::map<std::string, std::size_t> of_recipients_;
-    std::set<Place> open_; // not looked up yet
-    std::map<Place, std::string> replaced_;
-    std::set<decide::LookupRequest> pending_;
-    std::set<decide::LookupRequest> to_ask_; // those of them that have not been asked for
-    decide::AnswerMemo memo_;
-    const std::function<void()> wake_;
-    GenericMaps::Waiter waiter_;
     bool collected_ = false, header_done_ = false;
     std::string text_; // of the header
     std::size_t stored_size_ = 0;
-    std::string why_;
     std::vector<std::string> warnings_;
     std::optional<OutgoingHeader> header_;
 };

@@ -302,12 +302,20 @@ void Connection::report_result(const smtp::TransactionResult& replied) {
     if (!job) return;
     auto result = replied;
     const auto rules = reply_rules(job->probe() ? order_.replies : job->order().replies);
+    // Recipients often share one reply: it is matched once, and is one warning.
+    std::optional<std::pair<smtp::Verdict, smtp::Verdict>> last; // as replied, as taken
     for (auto& verdict : result.verdicts) {
+        if (last && verdict == last->first) {
+            verdict = last->second;
+            continue;
+        }
+        last.emplace(verdict, verdict);
         apply_reply_rules(rules, verdict);
         if (context_.reply_patterns)
             if (const auto warning = apply_reply_patterns(*context_.reply_patterns, verdict); !warning.empty())
                 log().warning("smtp_client.reply_rules: {}", warning);
         if (context_.soft_bounce) apply_soft_bounce(verdict);
+        last->second = verdict;
     }
     ++deliveries_done_;
     if (job->probe()) return observer_->probed(relay(), result);

@@ -48,9 +48,9 @@ void write_line(const SessionFacts& facts, common::Metrics* metrics, const Deliv
     line.status = verdict.status;
     line.outcome = status_of(state, verdict.outcome);
     std::string by_rule;
-    if (!verdict.rule.empty())
+    if (!verdict.rule.empty()) // it ends with what it makes of the reply; bounce.soft_bounce may have changed that
         by_rule = fmt::format("{}; taken as {} by the rule \"{}\"", verdict.text,
-                              verdict.outcome == delivery::Outcome::failed ? "permanent" : "temporary", verdict.rule);
+                              verdict.rule.ends_with("permanent") ? "permanent" : "temporary", verdict.rule);
     line.reason = by_rule.empty() ? verdict.text : by_rule;
     common::write(facts.log, line);
     if (!metrics) return;

@@ -47,10 +47,12 @@ TlsNeeds tls_needs_of(const ClientContext& context, const smtp::Transaction& tra
     std::optional<TlsLevel> strictest;
     for (const auto& recipient : transaction.recipients) {
         needs.domain = domain_of(recipient.address);
+        const auto& shown = tls_of_domain(context, needs.domain, {});
+        needs.tls =
+            !strictest || shown == needs.tls ? shown : context.tls; // no route's identity for another route's mail
         strictest = std::max(strictest.value_or(TlsLevel::none), level_of_domain(context, needs.domain, {}));
     }
     needs.level = strictest.value_or(needs.level);
-    needs.tls = tls_of_domain(context, needs.domain, {});
     return needs;
 }
 
@@ -65,9 +67,11 @@ TlsNeeds tls_needs_of(const ClientContext& context, const spool::MessageReader& 
         if (number >= recipients.size()) continue;
         const auto domain = domain_of(recipients[number].address);
         const auto level = level_of_domain(context, domain, rule);
+        const auto& shown = tls_of_domain(context, domain, rule);
+        if (strictest && shown != needs.tls) needs.tls = context.tls; // no route's identity for another route's mail
         if (!strictest) {
             needs.domain = domain;
-            needs.tls = tls_of_domain(context, domain, rule);
+            needs.tls = shown;
             const auto& reporter = context.tls_reports_from;
             needs.of_report = !reporter.empty() && message.state().reverse_path_of(recipients[number]) == reporter;
         }

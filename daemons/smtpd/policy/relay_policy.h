@@ -21,8 +21,9 @@ struct CertificatePermission {
         unavailable, // a table cannot be asked
     };
     Kind kind = Kind::none;
-    std::string name; // permitted: of the client, one word
-    std::string why;  // else: why; "" if certificates permit nothing here
+    std::string name;    // permitted: of the client, one word
+    std::string why;     // else: why; "" if certificates permit nothing here
+    bool listed = false; // permitted by relay.client_certificates, not only by an authority
 };
 
 // The other end of a connection.

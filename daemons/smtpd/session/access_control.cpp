@@ -64,7 +64,7 @@ Facts AccessControl::facts_of(Stage stage) const {
         facts.certificate_key = context.certificate->key_fingerprint;
         facts.certificate_verified = context.certificate->problem.empty() &&
                                      context.certificate->why_not_valid(common::Loop::now().wall).empty();
-        facts.certificate_listed = context.permission.kind == Kind::permitted     ? Listed::yes
+        facts.certificate_listed = context.permission.listed                      ? Listed::yes
                                    : context.permission.kind == Kind::unavailable ? Listed::unknown
                                                                                   : Listed::no;
     }

@@ -33,9 +33,11 @@ std::optional<CertificatePermission> CertificateCheck::look_up() {
             if (!answer) return {};
             using Status = decide::access::Answer::Status;
             if (answer->status == Status::failed) return CertificatePermission{Kind::unavailable, {}, answer->why};
-            if (answer->status == Status::found) return permitted(answer->values.front());
+            if (answer->status == Status::found) return permitted(answer->values.front(), true);
         }
-    if (relay.verified_certificates && certificate_.problem.empty()) return permitted(certificate_.subject);
+    // An authority chooses its names without knowing those of the table. "?" stands for characters that differ.
+    if (relay.verified_certificates && certificate_.problem.empty())
+        return permitted(certificate_.subject.contains('?') ? "" : "CN=" + certificate_.subject, false);
     std::string why;
     if (!relay.client_certificates.empty())
         why = fmt::format("relay.client_certificates lists neither {} nor its key, {}", certificate_.fingerprint,
@@ -47,10 +49,10 @@ std::optional<CertificatePermission> CertificateCheck::look_up() {
 }
 
 // Its owner has a name in history and rules for senders, if it can be one.
-CertificatePermission CertificateCheck::permitted(std::string_view name) const {
+CertificatePermission CertificateCheck::permitted(std::string_view name, bool listed) const {
     const bool word = !name.empty() && name.size() <= longest_name &&
                       std::ranges::all_of(name, [](unsigned char c) { return c > 0x20 && c < 0x7f && c != ','; });
-    return {Kind::permitted, word ? std::string(name) : certificate_.fingerprint, {}};
+    return {Kind::permitted, word ? std::string(name) : certificate_.fingerprint, {}, listed};
 }
 
 void CertificateCheck::fetch() {

@@ -26,7 +26,7 @@ public:
 private:
     // Nothing: the answer is being fetched.
     std::optional<CertificatePermission> look_up();
-    CertificatePermission permitted(std::string_view name) const;
+    CertificatePermission permitted(std::string_view name, bool listed) const;
     void fetch();
 
     const Rules& rules_;

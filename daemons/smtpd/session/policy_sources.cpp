@@ -1,7 +1,7 @@
 #include "daemons/smtpd/session/policy_sources.h"
 #include "daemons/common/filters/content_check_pass.h"
-#include "daemons/common/filters/header_masquerade.h"
 #include "daemons/smtpd/session/dns_list_lookup.h"
+#include "daemons/smtpd/session/header_rewriting.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -215,53 +215,6 @@ private:
     Done done_;
 };
 
-// --- masquerading
-
-class HeaderMasquerade final : public PolicyCheck {
-public:
-    HeaderMasquerade(std::shared_ptr<const Settings> config, config::Service service, bool of_our_networks,
-                     common::Log& log)
-        : config_(std::move(config)), service_(service), of_our_networks_(of_our_networks), log_(log) {}
-    bool asked_after_permit() const override { return true; }
-
-    std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
-        const auto& masquerade = config_->addresses.masquerade;
-        if (stage != Stage::end_of_data || !any_of(masquerade.header_origins, origin_of(context)))
-            return PolicyVerdict{};
-        verdict_.reset();
-        done_ = nullptr;
-        context.message->load([this, &context](const spool::Result<>& loaded) {
-            verdict_ =
-                loaded ? rewrite(context) : PolicyVerdict::rejection({451, {4, 3, 0}, "Error: queue file read error"});
-            if (const auto late = std::exchange(done_, nullptr)) late(*std::move(verdict_));
-        });
-        if (!verdict_) done_ = std::move(done);
-        return std::exchange(verdict_, {});
-    }
-
-private:
-    decide::MailOrigin origin_of(const PolicyContext& context) const {
-        using decide::MailOrigin;
-        MailOrigin out = context.client.address.is_loopback() ? MailOrigin::local : MailOrigin{};
-        if (service_ == config::Service::submission) out = out | MailOrigin::submission;
-        if (!context.sasl_user.empty()) out = out | MailOrigin::authenticated;
-        if (of_our_networks_) out = out | MailOrigin::networks;
-        return out == MailOrigin{} ? MailOrigin::other : out;
-    }
-    PolicyVerdict rewrite(const PolicyContext& context) {
-        const auto& [rules, classes, origins] = config_->addresses.masquerade;
-        if (const auto why = common::masquerade_header(rules, classes, *context.message); !why.empty())
-            log_.warning("{}: addresses in the header are not masqueraded: {}", context.queue_id, why);
-        return {};
-    }
-    std::shared_ptr<const Settings> config_;
-    const config::Service service_;
-    const bool of_our_networks_;
-    common::Log& log_;
-    std::optional<PolicyVerdict> verdict_; // until it is handed out
-    Done done_;
-};
-
 // --- milters
 
 class MilterCheck final : public PolicyCheck {
@@ -366,8 +319,9 @@ std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rule
     const bool filtered = rules.listener.service == config::Service::filtered; // checked before
     if (!worker.policy_sources->content.empty() && !filtered)
         checks.push_back(std::make_unique<ContentRulesCheck>(worker.policy_sources, worker.log));
-    if (settings.addresses.masquerade.rewrites_headers() && !filtered)
-        checks.push_back(std::make_unique<HeaderMasquerade>(rules.config, rules.listener.service, trusted, worker.log));
+    const auto& canonical = worker.policy_sources->canonical;
+    if ((canonical || settings.addresses.masquerade.rewrites_headers()) && !filtered)
+        checks.push_back(std::make_unique<HeaderRewriting>(rules, trusted, canonical, worker.log));
     for (const auto& milter : settings.milters)
         if (milter.applies_to(rules.listener.name) && !(filtered && milter.listeners.empty()))
             checks.push_back(std::make_unique<MilterCheck>(worker.loop, worker.log, worker.policy_sources, milter));

@@ -5,6 +5,7 @@
 #include "daemons/common/filters/content_checks.h"
 #include "daemons/common/filters/milter/client.h"
 #include "daemons/common/logging/problems.h"
+#include "daemons/common/rewriting/canonical_header.h"
 #include "daemons/decide/access/rule.h"
 #include "daemons/smtpd/policy/policy_chain.h"
 #include "daemons/smtpd/policy/policy_client.h"
@@ -30,6 +31,7 @@ struct PolicySources {
     std::vector<std::unique_ptr<PolicyClient>> policies;
     common::ContentRules content;
     AccessSources access;
+    std::shared_ptr<common::CanonicalTables> canonical; // null: they rewrite no headers
 };
 // `tell`: which of them do not answer, in one line for status; "" all do.
 std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log,

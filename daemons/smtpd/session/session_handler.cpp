@@ -341,7 +341,7 @@ void SessionHandler::describe_session(Stage stage, PolicyContext& context) const
     context.sasl_user = client_.user;
     context.tls_version = tls_facts_.version;
     context.tls_cipher = tls_facts_.cipher;
-    context.tls_peer = tls_facts_.peer_name;
+    context.tls_peer = session_.proxied() ? std::string() : tls_facts_.peer_name; // else it is the proxy's
     context.certificate = client_.certificate;
     context.permission = client_.permission;
     context.recipient.clear();

@@ -26,6 +26,8 @@ public:
     // Our own Received field, which is not shown to filters: the first field, unless another was inserted before it; it
     // may also have been removed.
     bool is_own(std::size_t field) const { return own_ == field; }
+    // Whether it may have addresses beyond ASCII.
+    bool smtputf8() const { return envelope_.smtputf8; }
     // A piece of the body from `offset`; empty at its end.
     void read_body(std::uint64_t offset, std::size_t max, std::function<void(spool::Result<std::string>)> done);
 

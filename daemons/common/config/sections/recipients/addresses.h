@@ -20,10 +20,6 @@ struct VirtualMailbox {
     std::string user;                 // whose the files are
 };
 
-struct Canonical {
-    std::vector<std::string> sender, recipient; // tables
-};
-
 // Single lists of tables: [relocated], [transport], [sender_relay].
 struct Relocated {
     std::vector<std::string> tables;

@@ -129,20 +129,6 @@ Section section_for(VirtualMailbox& s) {
             }};
 }
 
-Section section_for(Canonical& s) {
-    return {"canonical",
-            "Tables that rewrite addresses. The envelope is rewritten, before anything else is looked up; header "
-            "fields are not changed.",
-            {
-                {"sender", lookup_tables(s.sender),
-                 "Tables for the reverse-path: user+extension@domain, user@domain, names (for local.domains), "
-                 "@domain.",
-                 "[\"text:/etc/postrider/sender_canonical\"]"},
-                {"recipient", lookup_tables(s.recipient), "Tables for recipients, searched in the same way.",
-                 "[\"text:/etc/postrider/recipient_canonical\"]"},
-            }};
-}
-
 Section section_for(Relocated& s) {
     return {"relocated",
             "Recipients who have moved elsewhere.",

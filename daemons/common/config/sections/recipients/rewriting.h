@@ -8,6 +8,17 @@
 
 namespace config {
 
+// Mail whose header is rewritten by default: that of our own users and systems.
+inline constexpr decide::MailOrigin our_mail = decide::MailOrigin::local | decide::MailOrigin::submission |
+                                               decide::MailOrigin::authenticated | decide::MailOrigin::networks;
+
+struct Canonical {                                            // [canonical]; tables as written
+    std::vector<std::string> sender, recipient;               // for the envelope
+    std::vector<std::string> header_sender, header_recipient; // for fields of the header
+    decide::MailOrigin header_origins = our_mail;             // mail whose header is rewritten
+    bool rewrites_headers() const { return !header_sender.empty() || !header_recipient.empty(); }
+};
+
 struct Generic {                     // [generic]
     std::vector<std::string> tables; // as written
     bool propagate_extension = false;
@@ -16,9 +27,7 @@ struct Generic {                     // [generic]
 struct Masquerade { // [masquerade]
     decide::MasqueradeRules rules = {.domains = {}, .exceptions = {}, .domain_form = idn::ascii_domain};
     decide::MasqueradeClasses classes;
-    // Mail whose header is rewritten.
-    decide::MailOrigin header_origins = decide::MailOrigin::local | decide::MailOrigin::submission |
-                                        decide::MailOrigin::authenticated | decide::MailOrigin::networks;
+    decide::MailOrigin header_origins = our_mail; // mail whose header is rewritten
     bool rewrites_headers() const { return !rules.empty() && (classes.header_sender || classes.header_recipient); }
 };
 

@@ -75,6 +75,32 @@ ListKey local_parts(std::set<std::string, std::less<>>& values) {
 
 } // namespace
 
+Section section_for(Canonical& s) {
+    return {
+        "canonical",
+        "Tables that rewrite addresses: those of the envelope before anything else is looked up, those in the header "
+        "when the message is received, after content.header_checks and before [masquerade] and milters. An address "
+        "is looked up as user+extension@domain, user@domain, user+extension and user (for local.domains and "
+        "mta.origin), @domain.",
+        {
+            {"sender", lookup_tables(s.sender), "Tables for the reverse-path.",
+             "[\"text:/etc/postrider/sender_canonical\"]"},
+            {"recipient", lookup_tables(s.recipient), "Tables for recipients of the envelope.",
+             "[\"text:/etc/postrider/recipient_canonical\"]"},
+            {"header_sender", lookup_tables(s.header_sender),
+             "Tables for From, Sender, Reply-To and the like. If a table cannot be read, the message is rejected "
+             "for now (451 4.3.0). Files are named by their directory's path at the start; one in another directory "
+             "needs a restart.",
+             "[\"text:/etc/postrider/sender_canonical\"]"},
+            {"header_recipient", lookup_tables(s.header_recipient), "Tables for To, Cc and the like.",
+             "[\"text:/etc/postrider/recipient_canonical\"]"},
+            {"header_origins", flags_of(s.header_origins, origins_of_headers),
+             "Mail whose header is rewritten, by its origin, as masquerade.header_origins. DKIM signatures that cover "
+             "a rewritten field become invalid.",
+             ""},
+        }};
+}
+
 Section section_for(Generic& s) {
     return {"generic",
             "Addresses as other systems see them. The sender, the recipients and the addresses in the header are "

@@ -137,7 +137,8 @@ Section section_for(Relay& s) {
                  "[\"text:/etc/postrider/client_certificates\"]"},
                 {"verified_client_certificates", BoolKey{&s.verified_certificates},
                  "Whether clients with any certificate that tls.client_ca_file verifies may send to any domain. Only "
-                 "for an authority that issues certificates to these clients alone.",
+                 "for an authority that issues certificates to these clients alone. A client's name is that of its "
+                 "certificate (submitter=cert:CN=NAME).",
                  ""},
                 {"domains", domain_set(s.domains),
                  "Domains for which mail is accepted from all clients and relayed by route or MX (a secondary MX, a "

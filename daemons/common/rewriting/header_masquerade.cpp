@@ -1,4 +1,4 @@
-#include "daemons/common/filters/header_masquerade.h"
+#include "daemons/common/rewriting/header_masquerade.h"
 #include "libsmtp/message/header_addresses.h"
 #include "libsmtp/text/text.h"
 #include <string_view>

@@ -1,5 +1,5 @@
 // Masquerading in the header of a message: what is replaced, and what is said of fields that stay.
-#include "daemons/common/filters/header_masquerade.h"
+#include "daemons/common/rewriting/header_masquerade.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/store/store.h"
 #include "tests/temporary_directory.h"

@@ -1,0 +1,94 @@
+#include "daemons/common/rewriting/address_replacements.h"
+#include "daemons/common/text/idn.h"
+#include "libsmtp/text/text.h"
+#include "libsmtp/text/utf8.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace common {
+
+static constexpr std::size_t most_unreplaced = 20; // warnings
+
+AddressReplacements::AddressReplacements(AwaitedTables& tables, const decide::RewritingSettings& settings, bool unicode,
+                                         std::function<void()> wake)
+    : tables_(tables), settings_(settings), unicode_(unicode), wake_(std::move(wake)),
+      waiter_(tables, [this](const decide::LookupRequest& request) { answered(request); }) {}
+
+std::size_t AddressReplacements::number_of(const List& tables) {
+    const auto known = std::ranges::find(lists_, tables);
+    const auto number = static_cast<std::size_t>(known - lists_.begin());
+    if (known == lists_.end()) lists_.push_back(tables);
+    return number;
+}
+
+AddressReplacements::State AddressReplacements::look_up() {
+    if (pending_.empty() && !open_.empty()) begin();
+    for (const auto& need : std::exchange(to_ask_, {})) tables_.ask(need);
+    if (!why_.empty()) return State::failed;
+    return pending_.empty() ? State::ready : State::waits;
+}
+
+// Each answer is taken by itself: there may be thousands.
+void AddressReplacements::answered(const decide::LookupRequest& request) {
+    const bool waited = !pending_.empty();
+    if (!request.key.empty()) {
+        settle(request);
+    } else {
+        for (auto need = pending_.begin(); need != pending_.end();) {
+            const auto& each = *need++;
+            if (each.name == request.name) settle(each);
+        }
+    }
+    if (waited && (pending_.empty() || !to_ask_.empty())) wake_();
+}
+
+void AddressReplacements::settle(const decide::LookupRequest& request) {
+    const auto need = pending_.find(request);
+    if (need == pending_.end()) return;
+    if (memo_.look_up(*need, tables_.lookups()))
+        to_ask_.erase(*need), pending_.erase(need);
+    else
+        to_ask_.insert(*need); // the answer has been dropped meanwhile
+}
+
+void AddressReplacements::begin() {
+    const auto tables = memo_.layered_over(tables_.lookups());
+    decide::Lookups lookups(tables);
+    using Status = decide::RewrittenAddress::Status;
+    std::erase_if(open_, [&](const Place& place) {
+        auto found = decide::rewritten_address(place.address, "", lists_[place.list], settings_, lookups);
+        if (found.status == Status::pending) return false;
+        if (found.status == Status::failed) {
+            if (why_.empty()) why_ = std::move(found.why);
+        } else if (found.status == Status::rewritten) {
+            replace(place, std::move(found.address));
+        }
+        return true;
+    });
+    pending_ = std::move(lookups.unanswered());
+    to_ask_ = pending_;
+}
+
+// A message that was not submitted with SMTPUTF8 must not need it behind this.
+void AddressReplacements::replace(const Place& place, std::string other) {
+    if (!smtp::is_ascii(other) && !unicode_) {
+        const auto domain = other.rfind('@') + 1;
+        const auto name = idn::ascii_domain(std::string_view(other).substr(domain));
+        other.replace(domain, other.npos, name);
+        if (name.empty() || !smtp::is_ascii(other)) {
+            if (warnings_.size() < most_unreplaced)
+                warnings_.push_back(fmt::format("<{}> is not rewritten: the other address is not ASCII, and the "
+                                                "message does not need SMTPUTF8",
+                                                smtp::printable(place.address, 200)));
+            return;
+        }
+    }
+    if (other != place.address) replaced_.emplace(place, std::move(other));
+}
+
+const std::string* AddressReplacements::find(std::size_t list, const std::string& address) const {
+    const auto other = replaced_.find({list, address});
+    return other == replaced_.end() ? nullptr : &other->second;
+}
+
+} // namespace common
