@@ -90,11 +90,14 @@ void SmtpClient::configure_generic(const config::Config& config) {
     settings.rewriting = {
         .origin = config.mta.origin,
         .delimiter = delimiter.empty() ? '\0' : delimiter.front(),
-        .is_local =
-            [local = config.local, origin = idn::ascii_domain(config.mta.origin)](std::string_view domain) {
-                const auto name = idn::ascii_domain(domain);
-                return name == origin || config::is_local(local, name);
-            },
+        .is_local = [classes = std::make_shared<const decide::DomainClasses>(config.domain_classes()),
+                     origin = idn::ascii_domain(config.mta.origin)](std::string_view domain,
+                                                                    decide::Lookups& lookups) -> decide::LocalAnswer {
+            const auto name = idn::ascii_domain(domain);
+            if (name == origin) return true;
+            return classes->is_local(
+                name, [&](const std::string& table, const std::string& key) { return lookups.table(table, key); });
+        },
         .extension = config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped};
     auto& generic = client_context_.generic;
     if (!generic) {

@@ -122,7 +122,8 @@ void Smtpd::configure_access(const config::Config& config) {
                          config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter))
                 .first->second.verification = config.verify.replies;
     const auto& tests = config.client_tests;
-    const bool has_tables = !config.relay.client_certificates.empty() || (tests.enabled && !tests.tables.empty());
+    const bool has_tables = !config.relay.client_certificates.empty() || config.domain_classes().has_tables() ||
+                            (tests.enabled && !tests.tables.empty());
     if (access.rules.empty() && !has_tables) return;
     access.policy_services = config::policy_services_in(config.access, config.access_classes);
     access.lookups = std::make_shared<common::AccessLookups>(context_.loop, log_, worker_.resolver, config.tables,

@@ -180,7 +180,8 @@ ROOMS = {
         "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},
     # what access rules ask: tables and the DNS
     "daemons/common/access": {"daemons/common/config/sections/recipients", "daemons/common/logging",
-        "daemons/common/lookup/tables", "daemons/common/net/dns", "daemons/common/runtime", "daemons/decide/access"},
+        "daemons/common/lookup/tables", "daemons/common/net/dns", "daemons/common/runtime", "daemons/common/text",
+        "daemons/decide/access", "daemons/decide/addressing"},
     # tokens of the API's clients, and their file
     "daemons/common/tokens": {"daemons/common/net", "daemons/common/runtime"},
     # what all writers share: spool access, limits, pools, copies

@@ -52,9 +52,10 @@ static void add_tables(const config::Config& config, bool (*is_read)(std::string
 
 static bool is_of_smtpd(std::string_view key) {
     return key.starts_with("access.") || key.starts_with("access_class.") || key == "relay.client_certificates" ||
-           key == "client_tests.tables";
+           key == "client_tests.tables" || key.ends_with(".domain_tables");
 }
-static bool is_of_generic(std::string_view key) { return key == "generic.tables" || key.ends_with(".generic_tables"); }
+static bool is_generic(std::string_view key) { return key == "generic.tables" || key.ends_with(".generic_tables"); }
+static bool is_of_generic(std::string_view key) { return is_generic(key) || key == "local.domain_tables"; }
 
 AccessRights access_rights_of(Role role, std::uint32_t instance, const config::Config& config) {
     const auto& spool = config.spool.directory;
@@ -93,7 +94,8 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.network = false;
         break;
     case Role::smtp_client:
-        add_tables(config, is_of_generic, a.read);
+        if (std::ranges::any_of(config.table_references, is_generic, &config::TableReference::key))
+            add_tables(config, is_of_generic, a.read);
         if (!config.smtp_client.tls_authorities.empty()) a.read.push_back(config.smtp_client.tls_authorities);
         a.read.push_back(spool + "/incoming");
         a.read.push_back(spool + "/messages");

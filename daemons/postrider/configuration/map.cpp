@@ -10,6 +10,7 @@
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/lookup/tables/blocking_tables.h"
 #include "daemons/common/text/idn.h"
+#include "daemons/decide/addressing/domain_classes.h"
 #include "daemons/decide/rewriting/address_rewriting.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/configuration/transport_lint.h"
@@ -164,7 +165,8 @@ namespace {
 std::string by_tables(const config::Config& config, const std::string& address, const std::vector<std::string>& tables,
                       std::string& error) {
     if (tables.empty()) return address;
-    tables::BlockingTables asker(config.tables);
+    tables::BlockingTables asker(config.tables, tables::maps_socket(config.spool.directory));
+    const auto classes = config.domain_classes();
     decide::ExpansionTables lookups;
     lookups.table = [&](const std::string& table, const std::string& key) -> decide::TableAnswer {
         auto answer = asker.ask(table, key);
@@ -177,9 +179,11 @@ std::string by_tables(const config::Config& config, const std::string& address, 
     using Extension = decide::RewritingSettings::Extension;
     const decide::RewritingSettings settings{
         config.mta.origin, delimiter.empty() ? '\0' : delimiter.front(),
-        [&](std::string_view domain) {
+        [&](std::string_view domain, decide::Lookups& asked) -> decide::LocalAnswer {
             const auto name = idn::ascii_domain(domain);
-            return name == idn::ascii_domain(config.mta.origin) || config.is_local(name);
+            if (name == idn::ascii_domain(config.mta.origin)) return true;
+            return classes.is_local(
+                name, [&](const std::string& table, const std::string& key) { return asked.table(table, key); });
         },
         config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped};
     decide::Lookups questions(lookups);
