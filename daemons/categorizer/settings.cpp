@@ -23,7 +23,12 @@ decide::ExpansionSettings settings_of(std::shared_ptr<const config::Config> conf
     const auto& rules = local.alias_rules;
     const auto& addresses = config->addresses;
     decide::ExpansionSettings out;
-    out.class_of = [config](std::string_view domain) { return config->class_of(idn::ascii_domain(domain)); };
+    out.class_of = [classes = std::make_shared<const decide::DomainClasses>(config->domain_classes())](
+                       std::string_view domain, decide::Lookups& lookups) {
+        return classes->find(idn::ascii_domain(domain), [&](const std::string& table, const std::string& key) {
+            return lookups.table(table, key);
+        });
+    };
     out.has_route = [routes = std::make_shared<const decide::RouteTable>(config->routes)](std::string_view domain) {
         const auto* rule = routes->find(idn::ascii_domain(domain));
         return rule && rule->pattern != "*";

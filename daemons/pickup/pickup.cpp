@@ -49,7 +49,7 @@ void Pickup::reconfigure(common::DaemonConfig daemon_config) {
         common::CanonicalTables::configured(
             context_.loop, context_.log, config.addresses.canonical, config.tables,
             tables::maps_socket(config.spool.directory),
-            common::rewriting_settings(config.local, config.mta.origin,
+            common::rewriting_settings(config.domain_classes(), config.mta.origin, config.local.recipient_delimiter,
                                        decide::RewritingSettings::Extension::added_to_result)),
         config.addresses.masquerade, config.milters, problems_->new_reporter("advisers"));
     spool_writer_->reconfigure(config.spool);

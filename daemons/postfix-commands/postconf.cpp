@@ -23,6 +23,13 @@ std::string joined(const auto& values, auto text) {
     return out;
 }
 
+// The domains that a section names, and its tables of domains.
+std::vector<std::string> with_tables(const auto& section) {
+    std::vector<std::string> out(section.domains.begin(), section.domains.end());
+    out.insert(out.end(), section.domain_tables.begin(), section.domain_tables.end());
+    return out;
+}
+
 std::string seconds(smtp::Duration time) {
     return fmt::format("{}s", std::chrono::duration_cast<std::chrono::seconds>(time).count());
 }
@@ -49,14 +56,14 @@ std::map<std::string, std::string, std::less<>> parameters(const config::Config&
         {"maillog_file", config.log.file},
         {"maximal_queue_lifetime", seconds(config.queue.expiry)},
         {"message_size_limit", std::to_string(config.smtpd.message_size)},
-        {"mydestination", joined(config.local.domains, as_is)},
+        {"mydestination", joined(with_tables(config.local), as_is)},
         {"mydomain", domain == std::string::npos ? config.mta.hostname : config.mta.hostname.substr(domain + 1)},
         {"myhostname", config.mta.hostname},
         {"mynetworks", joined(config.relay.networks, [](auto& n) { return n.to_string(); })},
         {"myorigin", config.mta.origin},
         {"queue_directory", config.spool.directory},
         {"recipient_delimiter", config.local.recipient_delimiter},
-        {"relay_domains", joined(config.relay.domains, as_is)},
+        {"relay_domains", joined(with_tables(config.relay), as_is)},
         {"relayhost", relay_host},
         {"setgid_group", config.mta.drop_group},
         {"smtp_helo_name", config.smtp_client.helo},

@@ -86,7 +86,7 @@ void SmtpClient::configure_generic(const config::Config& config) {
     settings.maps_socket = tables::maps_socket(config.spool.directory);
     using Extension = decide::RewritingSettings::Extension;
     settings.rewriting = common::rewriting_settings(
-        config.local, config.mta.origin,
+        config.domain_classes(), config.mta.origin, config.local.recipient_delimiter,
         config.addresses.generic.propagate_extension ? Extension::added_to_result : Extension::dropped);
     auto& generic = client_context_.generic;
     if (!generic) {

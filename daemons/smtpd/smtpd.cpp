@@ -106,7 +106,7 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
         make_policy_sources(context_.loop, log_, config.policies, config.content, problems_->new_reporter("advisers"));
     worker_.policy_sources->canonical = common::CanonicalTables::configured(
         context_.loop, log_, config.addresses.canonical, config.tables, tables::maps_socket(config.spool.directory),
-        common::rewriting_settings(config.local, config.mta.origin,
+        common::rewriting_settings(config.domain_classes(), config.mta.origin, config.local.recipient_delimiter,
                                    decide::RewritingSettings::Extension::added_to_result));
     configure_access(config);
     configure_client_tests(config);
@@ -127,7 +127,8 @@ void Smtpd::configure_access(const config::Config& config) {
                          config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter))
                 .first->second.verification = config.verify.replies;
     const auto& tests = config.client_tests;
-    const bool has_tables = !config.relay.client_certificates.empty() || (tests.enabled && !tests.tables.empty());
+    const bool has_tables = !config.relay.client_certificates.empty() || config.domain_classes().has_tables() ||
+                            (tests.enabled && !tests.tables.empty());
     if (access.rules.empty() && !has_tables) return;
     access.policy_services = config::policy_services_in(config.access, config.access_classes);
     access.lookups = std::make_shared<common::AccessLookups>(context_.loop, log_, worker_.resolver, config.tables,

@@ -175,15 +175,16 @@ ROOMS = {
     "daemons/common/filters": {"daemons/common/config/sections/delivery", "daemons/common/config/sections/server",
         "daemons/common/filters/milter", "daemons/common/lookup/format", "daemons/decide/routing"},
     # tables that rewrite the addresses of a message, and its header with them
-    "daemons/common/rewriting": {"daemons/common/config", "daemons/common/config/sections/recipients", "daemons/common/filters/milter",
+    "daemons/common/rewriting": {"daemons/common/config/sections/recipients", "daemons/common/filters/milter",
         "daemons/common/lookup/tables", "daemons/common/runtime", "daemons/common/text",
-        "daemons/decide/rewriting"},
+        "daemons/decide/addressing", "daemons/decide/rewriting"},
     # the DNS resolver and its answers
     "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",
         "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},
     # what access rules ask: tables and the DNS
     "daemons/common/access": {"daemons/common/config/sections/recipients", "daemons/common/logging",
-        "daemons/common/lookup/tables", "daemons/common/net/dns", "daemons/common/runtime", "daemons/decide/access"},
+        "daemons/common/lookup/tables", "daemons/common/net/dns", "daemons/common/runtime", "daemons/common/text",
+        "daemons/decide/access", "daemons/decide/addressing"},
     # tokens of the API's clients, and their file
     "daemons/common/tokens": {"daemons/common/net", "daemons/common/runtime"},
     # what all writers share: spool access, limits, pools, copies

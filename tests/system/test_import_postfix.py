@@ -185,7 +185,7 @@ nested_header_checks =
 smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, reject_rbl_client bl.hub.example
 """, virtual="# a domain of aliases\nlists.example  anything\nteam@lists.example ann@boxes.example,\n  bob@boxes.example\n",
                            boxes="ann@boxes.example x\nbob@boxes.example x\n", checks="/^Subject: lottery/ REJECT no lotteries\n")
-        assert imported["virtual_alias"]["domains"] == ["lists.example"]
+        assert imported["virtual_alias"]["domain_tables"] == imported["virtual_alias"]["tables"] == [f"text:{mta.folder}/postfix/virtual"]
         assert "bl.hub.example" in imported["dns_list"]
         take_over(mta, imported)
         replies = say(mta, "team@lists.example", "nobody@lists.example", "bob+x@boxes.example", "nobody@boxes.example", "gone@boxes.example")
@@ -215,7 +215,8 @@ maximal_queue_lifetime = 10
 smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination
 """, domains="two.example  x\n", recipients="ann@one.example x\n@two.example x\n",
                            transport=f"one.example  smtp:[{first.address}]:{first.port}\ntwo.example relay:[{second.address}]:{second.port}\n")
-        assert imported["relay"]["domains"] == ["one.example", ".one.example", "two.example", ".two.example"]
+        assert imported["relay"]["domains"] == ["one.example", ".one.example"]
+        assert imported["relay"]["domain_tables"] == [f"text:{mta.folder}/postfix/domains"] and imported["relay"]["parent_domains"]
         assert imported["queue"]["expiry"] == "10d"
         take_over(mta, imported)
         replies = say(mta, "ann@one.example", "bob@one.example", "anybody@two.example", "else@three.example")

@@ -62,6 +62,16 @@ std::string about_content_filters(const config::Config& config) {
            "mail: other listeners would treat it as mail of the filter's own";
 }
 
+// A table that has every key makes a domain of ours of each.
+std::string about_relayed_domains(const config::Config& config) {
+    for (const auto& table : config.relay.domain_tables)
+        if (table.starts_with("static:"))
+            return fmt::format("relay.domain_tables: {} has every domain: mail is relayed from all clients to all "
+                               "domains",
+                               table);
+    return {};
+}
+
 // Those that servers are shown, each file once, with its key's.
 template <class Take> void for_each_shown_certificate(const config::Config& config, Take take) {
     std::vector<std::string> seen;
@@ -108,6 +118,7 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
     look_at_mode(config.auth.passwords);
     add(about_drop(config));
     add(about_content_filters(config));
+    add(about_relayed_domains(config));
     const auto text =
         config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
     for (auto& each : sending_warnings(config, auth::Credentials::parse(text).value_or(auth::Credentials{})))

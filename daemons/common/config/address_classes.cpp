@@ -1,32 +1,23 @@
 #include "daemons/common/config/address_classes.h"
-#include <algorithm>
-#include <string>
-#include <vector>
 
 namespace config {
 
-bool is_local(const Local& local, std::string_view domain) {
-    return std::find(local.domains.begin(), local.domains.end(), domain) != local.domains.end();
-}
-
-bool is_relay(const Relay& relay, std::string_view domain) {
-    if (relay.domains.empty()) return false;
-    if (relay.domains.contains(domain)) return true;
-    for (auto dot = domain.find('.'); dot != domain.npos; dot = domain.find('.', dot + 1))
-        if (relay.domains.contains(domain.substr(dot))) return true;
-    return false;
-}
-
-decide::AddressClass class_of(const Local& local, const Addresses& addresses, const Relay& relay,
-                              std::string_view domain) {
+decide::DomainClasses domain_classes(const Local& local, const Addresses& addresses, const Relay& relay) {
     using decide::AddressClass;
-    const auto has = [&](const std::vector<std::string>& domains) {
-        return std::ranges::find(domains, domain) != domains.end();
-    };
-    if (is_local(local, domain)) return AddressClass::local;
-    if (has(addresses.virtual_alias.domains)) return AddressClass::virtual_alias;
-    if (has(addresses.virtual_mailbox.domains)) return AddressClass::virtual_mailbox;
-    return is_relay(relay, domain) ? AddressClass::relay : AddressClass::remote;
+    using Parents = decide::DomainTables::Parents;
+    decide::DomainClasses out;
+    const auto& aliases = addresses.virtual_alias;
+    const auto& boxes = addresses.virtual_mailbox;
+    for (const auto& domain : local.domains) out.add(domain, AddressClass::local);
+    for (const auto& domain : aliases.domains) out.add(domain, AddressClass::virtual_alias);
+    for (const auto& domain : boxes.domains) out.add(domain, AddressClass::virtual_mailbox);
+    for (const auto& domain : relay.domains) out.add(domain, AddressClass::relay);
+    out.set_tables({.local = local.domain_tables,
+                    .virtual_alias = aliases.domain_tables,
+                    .virtual_mailbox = boxes.domain_tables,
+                    .relay = relay.domain_tables,
+                    .parents = relay.parent_domains ? Parents::plain : Parents::dotted});
+    return out;
 }
 
 } // namespace config

@@ -36,7 +36,6 @@
 #include "daemons/common/config/sections/system/node.h"
 #include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/config/sections/system/testing.h"
-#include "daemons/decide/addressing/address_class.h"
 #include "daemons/decide/message/signing.h"
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/routing/routing.h"
@@ -44,6 +43,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace decide {
+class DomainClasses;
+}
 
 namespace config {
 
@@ -100,11 +103,7 @@ struct Config {
     std::vector<TableReference> table_references; // by keys of other sections
     std::vector<FileReference> files;
 
-    // Is `domain` (lower case, as the DNS has it: idn::ascii_domain) one of local.domains / relay.domains?
-    bool is_local(std::string_view domain) const;
-    bool is_relay(std::string_view domain) const;
-    // Of a domain in the same form.
-    decide::AddressClass class_of(std::string_view domain) const;
+    decide::DomainClasses domain_classes() const;
     const Pool* pool(std::string_view name) const; // null: none of that name
 };
 

@@ -377,6 +377,9 @@ void Settlement::check_tables() {
     for (const auto& [text, key, line, column] : config_.table_references) {
         const auto what = tables::Specification::parse(text);
         if (!what) continue; // said already
+        if (what->kind == tables::Kind::cidr && key.ends_with(".domain_tables"))
+            toml_.problem({line, column},
+                          fmt::format("{}: \"{}\" has networks as its keys, which match no domain", key, text));
         if (what->kind == tables::Kind::section) {
             if (std::ranges::find(config_.tables, what->name, &LookupTable::name) == config_.tables.end())
                 toml_.problem({line, column}, fmt::format("{}: there is no [table.{}]", key, what->name));
@@ -482,10 +485,15 @@ void Settlement::check_addresses() {
     const auto missing = [&](bool is, std::string key, std::string_view what) {
         if (is && toml_.ok()) toml_.problem_at(key, fmt::format("{}: {}", key, what));
     };
-    missing(!virtuals.virtual_alias.domains.empty() && virtuals.virtual_alias.tables.empty(), "virtual_alias.domains",
+    const auto key_of = [](std::string section, const auto& lists) {
+        return section + (lists.domains.empty() ? ".domain_tables" : ".domains");
+    };
+    const auto any = [](const auto& lists) { return !lists.domains.empty() || !lists.domain_tables.empty(); };
+    const auto& aliases = virtuals.virtual_alias;
+    missing(any(aliases) && aliases.tables.empty(), key_of("virtual_alias", aliases),
             "virtual_alias.tables is missing: without it, these domains have no addresses");
     const auto& mailboxes = virtuals.virtual_mailbox;
-    missing(!mailboxes.domains.empty() && mailboxes.deliver.empty(), "virtual_mailbox.domains",
+    missing(any(mailboxes) && mailboxes.deliver.empty(), key_of("virtual_mailbox", mailboxes),
             "virtual_mailbox.deliver is missing: set where mail for these domains is delivered");
     missing(decide::is_mailbox_pattern(mailboxes.deliver) && mailboxes.user.empty() && c.mta.users,
             "virtual_mailbox.deliver", "virtual_mailbox.user is missing: set the owner of these files");
@@ -495,8 +503,7 @@ void Settlement::check_addresses() {
     const auto program = decide::name_of_command(mailboxes.deliver);
     missing(!program.empty() && std::ranges::find(c.commands, program, &MailCommand::name) == c.commands.end(),
             "virtual_mailbox.deliver", fmt::format("there is no [command.{}]", program));
-    missing(!mailboxes.domains.empty() && mailboxes.users.empty() &&
-                mailboxes.deliver.find("{value}") != std::string::npos,
+    missing(any(mailboxes) && mailboxes.users.empty() && mailboxes.deliver.find("{value}") != std::string::npos,
             "virtual_mailbox.deliver", "{value} requires virtual_mailbox.recipients");
 }
 

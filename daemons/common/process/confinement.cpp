@@ -51,11 +51,13 @@ static void add_tables(const config::Config& config, bool (*is_read)(std::string
 }
 
 static bool is_of_headers(std::string_view key) { return key.starts_with("canonical.header_"); }
+static bool is_of_pickup(std::string_view key) { return is_of_headers(key) || key == "local.domain_tables"; }
 static bool is_of_smtpd(std::string_view key) {
     return is_of_headers(key) || key.starts_with("access.") || key.starts_with("access_class.") ||
-           key == "relay.client_certificates" || key == "client_tests.tables";
+           key == "relay.client_certificates" || key == "client_tests.tables" || key.ends_with(".domain_tables");
 }
-static bool is_of_generic(std::string_view key) { return key == "generic.tables" || key.ends_with(".generic_tables"); }
+static bool is_generic(std::string_view key) { return key == "generic.tables" || key.ends_with(".generic_tables"); }
+static bool is_of_generic(std::string_view key) { return is_generic(key) || key == "local.domain_tables"; }
 
 AccessRights access_rights_of(Role role, std::uint32_t instance, const config::Config& config) {
     const auto& spool = config.spool.directory;
@@ -83,7 +85,7 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.write.push_back(spool + "/quarantine/incomplete"); // files left there that are not submissions
         a.write.push_back(idempotency::directory_in(spool));
         if (!config.submit.pickup_directory.empty()) a.write.push_back(config.submit.pickup_directory);
-        add_tables(config, is_of_headers, a.read);
+        add_tables(config, is_of_pickup, a.read);
         a.modes = true; // of drop/.limits, which programs of other users read
         break;
     case Role::bounce:
@@ -95,7 +97,8 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.network = false;
         break;
     case Role::smtp_client:
-        add_tables(config, is_of_generic, a.read);
+        if (std::ranges::any_of(config.table_references, is_generic, &config::TableReference::key))
+            add_tables(config, is_of_generic, a.read);
         if (!config.smtp_client.tls_authorities.empty()) a.read.push_back(config.smtp_client.tls_authorities);
         a.read.push_back(spool + "/incoming");
         a.read.push_back(spool + "/messages");

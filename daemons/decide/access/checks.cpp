@@ -55,6 +55,23 @@ Finding check_qualified(const Rule& rule, const About& about) {
     return rejection(about, 504, {5, 5, 2}, "need fully-qualified address");
 }
 
+// --- our domains
+
+// Status::found: the domain of the sender or the recipient is ours.
+Status ours(const Facts& facts, Subject subject, Questions& questions) {
+    using Ours = Facts::Ours;
+    const auto known = subject == Subject::sender ? facts.sender_ours : facts.recipient_ours;
+    if (known == Ours::in_tables) return facts.look_up_ours(subject, questions);
+    return known == Ours::yes ? Status::found : Status::none;
+}
+
+// What a rule finds that depends on it, while it is not known.
+Finding not_known(Status status, const About& about) {
+    if (status == Status::pending) return {Kind::pending};
+    return rejection(about, 451, {4, 3, 0}, "Temporary lookup failure");
+}
+bool is_known(Status status) { return status == Status::found || status == Status::none; }
+
 // --- what the DNS has
 
 Finding check_known_greeting(const About& helo, Questions& questions) {
@@ -101,8 +118,10 @@ Finding check_known(const Rule& rule, const Facts& facts, const About& about, Qu
     if (rule.subject == Subject::reverse_client)
         return facts.reverse_name != unknown_name ? Finding{} : nameless({4, 7, 1}, "reverse hostname");
     if (rule.subject == Subject::helo) return check_known_greeting(about, questions);
-    const bool ours = rule.subject == Subject::sender ? facts.sender_ours : facts.recipient_ours;
-    return ours || about.name.empty() ? Finding{} : check_known_domain(about, questions);
+    if (about.name.empty()) return {};
+    const auto own = ours(facts, rule.subject, questions);
+    if (!is_known(own)) return not_known(own, about);
+    return own == Status::found ? Finding{} : check_known_domain(about, questions);
 }
 
 // --- lists in the DNS
@@ -124,8 +143,12 @@ bool counts(const Rule& rule, const std::string& address) {
 
 Finding check_listed(const Rule& rule, const Facts& facts, const About& about, Questions& questions) {
     const auto* text = text_of(facts, rule.subject);
-    // What is in a list of good clients must not let them relay.
-    if (!text || (rule.check == Check::allowed && facts.recipient && !facts.recipient_ours)) return {};
+    if (!text) return {};
+    if (rule.check == Check::allowed && facts.recipient) { // a list of good clients must not let them relay
+        const auto own = ours(facts, Subject::recipient, questions);
+        if (!is_known(own)) return not_known(own, about);
+        if (own == Status::none) return {};
+    }
     const auto name = listed_name(rule, facts, *text);
     if (name.empty()) return {};
     const auto query = name + "." + rule.argument;
@@ -166,14 +189,19 @@ Finding check(const Rule& rule, const Facts& facts, List list, const About& subj
         if (facts.certificate_listed == Facts::Listed::unknown)
             return rejection(subject, 451, {4, 3, 0}, "Temporary lookup failure");
         return permit_if(facts.certificate_listed == Facts::Listed::yes);
-    case Check::permit_ours: return permit_if(facts.recipient && facts.recipient_ours);
+    case Check::permit_ours:
     case Check::reject_elsewhere:
-    case Check::defer_elsewhere:
-        if (!facts.recipient || facts.recipient_ours) return {};
+    case Check::defer_elsewhere: {
+        if (!facts.recipient) return {};
+        const auto own = ours(facts, Subject::recipient, questions);
+        if (!is_known(own)) return not_known(own, {*facts.recipient, recipient_kind});
+        if (rule.check == Check::permit_ours) return permit_if(own == Status::found);
+        if (own == Status::found) return {};
         return {Kind::reject,
                 {rule.check == Check::reject_elsewhere ? 554 : 454,
                  {5, 7, 1},
                  fmt::format("<{}>: Relay access denied", smtp::printable(*facts.recipient, 320))}};
+    }
     case Check::reject_plaintext:
         if (facts.encrypted) return {};
         return {Kind::reject, {450, {4, 7, 1}, "Session encryption is required"}};

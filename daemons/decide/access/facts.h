@@ -1,8 +1,10 @@
 // What is known about a session when access rules are evaluated, and how replies name it. A value.
 #pragma once
+#include "daemons/decide/access/lookup.h"
 #include "daemons/decide/access/rule.h"
 #include "libsmtp/protocol/reply.h"
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,7 +29,9 @@ struct Facts {
     } certificate_listed = Listed::no; // in relay.client_certificates
     std::string helo;
     std::optional<std::string> sender, recipient; // none: not there yet, or several recipients
-    bool sender_ours = false, recipient_ours = false;
+    // Are their domains ours? in_tables: look_up_ours() knows, with the status of a lookup: found if so.
+    enum class Ours : std::uint8_t { no, yes, in_tables } sender_ours = Ours::no, recipient_ours = Ours::no;
+    std::function<Answer::Status(Subject subject, Questions& questions)> look_up_ours = {};
     bool sender_was_bare = false;        // its domain is ours and was not said: trusted clients' senders are completed
     std::uint32_t recipients = 0;        // accepted so far
     bool held = false;                   // the message will be held already

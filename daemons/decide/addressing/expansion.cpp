@@ -27,8 +27,11 @@ Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& 
     Sender out{std::string(reverse_path), "", TableAnswer::Status::none, ""};
     if (reverse_path.empty()) return out;
     if (const auto& tables = settings.tables.sender_canonical; !tables.empty()) {
-        const RewritingSettings rewriting{settings.origin, settings.delimiter, [&](std::string_view domain) {
-                                              return settings.class_of(domain) == AddressClass::local;
+        const RewritingSettings rewriting{settings.origin, settings.delimiter,
+                                          [&](std::string_view domain, Lookups& asked) -> LocalAnswer {
+                                              auto where = settings.class_of(domain, asked);
+                                              if (!where) return std::unexpected(std::move(where.error()));
+                                              return *where == AddressClass::local;
                                           }};
         auto found = rewritten_address(reverse_path, "the sender ", tables, rewriting, lookups);
         switch (found.status) {

@@ -4,8 +4,9 @@
 // again. Loops are cut, depth and size are bounded, no recipient gets a message twice. A large list is processed in
 // stages, so that a caller with several expansions can treat them fairly.
 #pragma once
-#include "daemons/decide/addressing/address_class.h"
+#include "daemons/decide/addressing/domain_classes.h"
 #include "daemons/decide/rewriting/expansion_tables.h"
+#include "daemons/decide/rewriting/lookups.h"
 #include "daemons/decide/rewriting/masquerade.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "libsmtp/text/text.h"
@@ -40,7 +41,8 @@ enum class Mailboxes : std::uint8_t { files, commands };
 using NameForm = std::function<std::string(std::string_view name)>;
 
 struct ExpansionSettings {
-    std::function<AddressClass(std::string_view domain)> class_of; // ASCII's letters small
+    // ASCII's letters small. Tables may decide: they are looked up, and what is pending is requested.
+    std::function<ClassAnswer(std::string_view domain, Lookups& lookups)> class_of;
     NameForm folded = smtp::lowered;
     // Does the domain (in lower case) have a route of its own? Then the sender's relay is not used.
     std::function<bool(std::string_view domain)> has_route = {};

@@ -38,12 +38,16 @@ private:
             return RecipientCheck{.verdict = Verdict::try_later, .text = std::string(not_now)};
         return {};
     }
-    AddressClass class_of(std::string_view address) const {
-        return settings_.class_of(smtp::lowered(AddressParts::of(address).domain));
+    ClassAnswer class_of(std::string_view address) {
+        return settings_.class_of(smtp::lowered(AddressParts::of(address).domain), lookups_);
     }
-    std::vector<AddressKey> keys(std::string_view address) const {
-        return address_keys(address, settings_.delimiter,
-                            class_of(address) == AddressClass::local ? BareNames::yes : BareNames::no);
+    // With the keys that the class of its domain has; or what keeps that from being known.
+    Lookups::Found in_tables(const std::vector<std::string>& tables, std::string_view address) {
+        if (tables.empty()) return {};
+        auto where = class_of(address);
+        if (!where) return {std::move(where.error())};
+        return lookups_.in_tables(tables, address_keys(address, settings_.delimiter,
+                                                       *where == AddressClass::local ? BareNames::yes : BareNames::no));
     }
 
     RecipientCheck judged(std::string address) {
@@ -54,7 +58,7 @@ private:
             return {.verdict = Verdict::unknown, .status = "5.7.1", .text = suppressed.value, .suppressed = true};
         else if (const auto word = wait_for(suppressed.status))
             return *word;
-        const auto canonical = lookups_.in_tables(settings_.tables.recipient_canonical, keys(address));
+        const auto canonical = in_tables(settings_.tables.recipient_canonical, address);
         if (const auto word = wait_for(canonical.answer.status)) return *word;
         if (canonical.answer.status == Status::found) {
             auto to = addresses_of(canonical.answer.value, address, canonical.match, settings_.delimiter,
@@ -65,10 +69,10 @@ private:
         }
         if (settings_.masquerade_classes.envelope_recipient)
             if (auto shown = masqueraded(settings_.masquerade, address)) address = *std::move(shown);
-        const auto alias = lookups_.in_tables(settings_.tables.virtual_alias, keys(address));
+        const auto alias = in_tables(settings_.tables.virtual_alias, address);
         if (const auto word = wait_for(alias.answer.status)) return *word;
         if (alias.answer.status == Status::found) return {};
-        const auto moved = lookups_.in_tables(settings_.tables.relocated, keys(address));
+        const auto moved = in_tables(settings_.tables.relocated, address);
         if (const auto word = wait_for(moved.answer.status)) return *word;
         if (moved.answer.status == Status::found)
             return unknown("5.1.6", "User has moved to " + smtp::printable(moved.answer.value, 300));
@@ -77,11 +81,12 @@ private:
 
     RecipientCheck in_class(const std::string& address) {
         const auto where = class_of(address);
-        switch (where) {
+        if (!where) return *wait_for(where.error().status);
+        switch (*where) {
         case AddressClass::local: return here(address);
-        case AddressClass::virtual_alias: return unknown(where);
-        case AddressClass::virtual_mailbox: return listed(where, settings_.tables.mailboxes, address);
-        case AddressClass::relay: return listed(where, settings_.tables.relay_recipients, address);
+        case AddressClass::virtual_alias: return unknown(*where);
+        case AddressClass::virtual_mailbox: return listed(*where, settings_.tables.mailboxes, address);
+        case AddressClass::relay: return listed(*where, settings_.tables.relay_recipients, address);
         case AddressClass::remote: break;
         }
         return {ours_ ? Verdict::known : Verdict::not_local};

@@ -14,6 +14,8 @@ namespace decide {
 using spool::Fate;
 using Status = TableAnswer::Status;
 
+static BareNames names_in(AddressClass where) { return where == AddressClass::local ? BareNames::yes : BareNames::no; }
+
 bool Expander::run(std::size_t& steps) {
     if (!std::exchange(begun_, true)) expand_address(envelope_.address, {});
     for (; !lists_.empty() && !result_.is_deferred(); --steps) {
@@ -57,9 +59,9 @@ void Expander::expand_address(const std::string& text, const Provenance& via) {
     auto address = bare ? text + "@" + settings_.origin : text;
     const auto& tables = settings_.tables.recipient_canonical;
     if (!tables.empty()) {
-        const bool names = settings_.class_of(smtp::lowered(AddressParts::of(address).domain)) == AddressClass::local;
-        const auto found = lookups_.in_tables(
-            tables, address_keys(address, settings_.delimiter, names ? BareNames::yes : BareNames::no));
+        const auto where = class_of(address);
+        if (!where) return;
+        const auto found = lookups_.in_tables(tables, address_keys(address, settings_.delimiter, names_in(*where)));
         if (result_.waits_for(found.answer)) return;
         if (found.answer.status == Status::found) {
             auto to = addresses_of(found.answer.value, address, found.match, settings_.delimiter, settings_.origin, 1);
@@ -80,10 +82,10 @@ void Expander::expand_virtual_alias(const std::string& address, const Provenance
     if (too_deep(via)) return;
     const auto key = "virtual " + settings_.folded(address);
     if (lists_.is_open(key)) return by_class(address, via); // it keeps a copy
-    const auto where = settings_.class_of(smtp::lowered(AddressParts::of(address).domain));
-    const auto found = lookups_.in_tables(
-        settings_.tables.virtual_alias,
-        address_keys(address, settings_.delimiter, where == AddressClass::local ? BareNames::yes : BareNames::no));
+    const auto where = class_of(address);
+    if (!where) return;
+    const auto found = lookups_.in_tables(settings_.tables.virtual_alias,
+                                          address_keys(address, settings_.delimiter, names_in(*where)));
     if (result_.waits_for(found.answer)) return;
     if (found.answer.status == Status::none) return by_class(address, via);
     if (!lists_.first_time(key)) return;
@@ -101,14 +103,23 @@ void Expander::expand_virtual_alias(const std::string& address, const Provenance
 
 // --- classes
 
+// Nothing: it is pending, or a table cannot be read, for which all of it waits.
+std::optional<AddressClass> Expander::class_of(std::string_view address) {
+    const auto where = settings_.class_of(smtp::lowered(AddressParts::of(address).domain), lookups_);
+    if (where) return *where;
+    result_.waits_for(where.error());
+    return {};
+}
+
 void Expander::by_class(const std::string& address, const Provenance& via) {
     if (result_.is_deferred()) return;
-    const auto parts = AddressParts::of(address);
     const bool bare = address.rfind('@') == address.npos;
     const auto parsed = smtp::Mailbox::parse_bare_allowed(address);
     if (!parsed) return result_.reject_address(address, via, parsed.error().why);
     if (parsed->bare() != bare) return result_.reject_address(address, via, "domain is missing");
-    auto where = bare ? AddressClass::local : settings_.class_of(smtp::lowered(parts.domain));
+    const auto known = bare ? AddressClass::local : class_of(address);
+    if (!known) return;
+    const auto where = *known;
     const auto written = bare ? address + "@" + settings_.origin : address;
     if (!bare && relocated(address, where, via)) return;
     const auto unknown = [&] { result_.fail(written, via, "5.1.1", std::string(unknown_recipient(where))); };
@@ -131,15 +142,15 @@ void Expander::by_class(const std::string& address, const Provenance& via) {
         }
         [[fallthrough]];
     case AddressClass::remote:
-        if (!by_transport(address, via)) deliver_remotely(address, via);
+        if (!by_transport(address, via)) deliver_remotely(address, where, via);
     }
 }
 
 // True: the address has moved, or that is not known yet.
 bool Expander::relocated(const std::string& address, AddressClass address_class, const Provenance& via) {
     if (settings_.tables.relocated.empty()) return false;
-    const auto bare = address_class == AddressClass::local ? BareNames::yes : BareNames::no;
-    const auto found = lookups_.in_tables(settings_.tables.relocated, address_keys(address, settings_.delimiter, bare));
+    const auto found = lookups_.in_tables(settings_.tables.relocated,
+                                          address_keys(address, settings_.delimiter, names_in(address_class)));
     if (result_.waits_for(found.answer)) return true;
     if (found.answer.status == Status::none) return false;
     result_.fail(address, via, "5.1.6", "User has moved to " + smtp::printable(found.answer.value, 300));
@@ -240,12 +251,12 @@ void Expander::deliver_to_program(std::string_view name, const std::string& addr
     result_.add(std::move(one));
 }
 
-// To a remote domain: through the sender's own relay, unless the domain has a route of its own.
-void Expander::deliver_remotely(const std::string& address, const Provenance& via) {
+// Through the sender's own relay, if the domain is remote and has no route of its own.
+void Expander::deliver_remotely(const std::string& address, AddressClass address_class, const Provenance& via) {
     auto one = result_.base(Fate::remote, address, via);
     const auto domain = smtp::lowered(AddressParts::of(address).domain);
     if (!settings_.tables.sender_relay.empty() && !(settings_.has_route && settings_.has_route(domain)) &&
-        settings_.class_of(domain) == AddressClass::remote) {
+        address_class == AddressClass::remote) {
         const auto keys = sender_.empty() ? std::vector{AddressKey{"<>", AddressKey::Match::whole}}
                                           : address_keys(sender_, settings_.delimiter, BareNames::no);
         const auto found = lookups_.in_tables(settings_.tables.sender_relay, keys);
@@ -272,8 +283,9 @@ void Expander::expand_list_member(const std::string& text, const Provenance& via
     if (result_.is_deferred()) return;
     if (too_deep(via)) return;
     const auto address = text.rfind('@') == text.npos ? text + "@" + settings_.origin : text;
-    const auto where = settings_.class_of(smtp::lowered(AddressParts::of(address).domain));
-    if (where == AddressClass::local) return by_class(address, via);
+    const auto where = class_of(address);
+    if (!where) return;
+    if (*where == AddressClass::local) return by_class(address, via);
     expand_address(text, via);
 }
 
@@ -362,8 +374,11 @@ void Expander::take(const AliasTarget& target, const ListContext& reading, const
 void Expander::deliver_to_local_mailbox(const std::string& text, const Provenance& via) {
     const auto parsed = smtp::Mailbox::parse_bare_allowed(text);
     if (!parsed) return result_.reject_address(text, via, parsed.error().why);
-    if (!parsed->bare() && settings_.class_of(smtp::lowered(parsed->domain)) != AddressClass::local)
-        return expand_list_member(text, via);
+    if (!parsed->bare()) {
+        const auto where = class_of("@" + parsed->domain);
+        if (!where) return;
+        if (*where != AddressClass::local) return expand_list_member(text, via);
+    }
     const auto address = smtp::Mailbox{parsed->local_part, parsed->bare() ? settings_.origin : parsed->domain}.text();
     deliver_to_user(settings_.folded(parsed->local_part), address, via, true);
 }

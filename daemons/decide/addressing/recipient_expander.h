@@ -34,6 +34,7 @@ private:
     // Rewriting, classes, transports.
     void expand_address(const std::string& text, const Provenance& via);
     void expand_virtual_alias(const std::string& address, const Provenance& via);
+    std::optional<AddressClass> class_of(std::string_view address);
     void by_class(const std::string& address, const Provenance& via);
     bool relocated(const std::string& address, AddressClass address_class, const Provenance& via);
     bool by_transport(const std::string& address, const Provenance& via);
@@ -41,7 +42,7 @@ private:
     std::optional<std::string> mailbox_of(const std::string& address, const Provenance& via);
     void deliver_to_mailbox(const std::string& address, const std::string& value, const Provenance& via);
     void deliver_to_program(std::string_view name, const std::string& address, const Provenance& via);
-    void deliver_remotely(const std::string& address, const Provenance& via);
+    void deliver_remotely(const std::string& address, AddressClass address_class, const Provenance& via);
     // Names of this system: aliases, users, .forward.
     void expand_list_member(const std::string& text, const Provenance& via);
     void expand_local_name(const std::string& name, const std::string& address, const Provenance& via);

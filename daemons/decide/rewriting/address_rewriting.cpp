@@ -5,20 +5,25 @@
 
 namespace decide {
 
+// By what a table has answered instead: not_yet, or unreadable.
+static RewrittenAddress unanswered(const TableAnswer& answer) {
+    using Status = RewrittenAddress::Status;
+    if (answer.status == TableAnswer::Status::not_yet) return {Status::pending, "", ""};
+    return {Status::failed, "", answer.why};
+}
+
 RewrittenAddress rewritten_address(std::string_view address, std::string_view whose,
                                    const std::vector<std::string>& tables, const RewritingSettings& settings,
                                    Lookups& lookups) {
     using Status = RewrittenAddress::Status;
     const auto domain = smtp::lowered(AddressParts::of(address).domain);
-    const bool names = domain.empty() || (settings.is_local && settings.is_local(domain));
+    std::expected<bool, TableAnswer> names = domain.empty();
+    if (!domain.empty() && settings.is_local) names = settings.is_local(domain, lookups);
+    if (!names) return unanswered(names.error());
     auto found =
-        lookups.in_tables(tables, address_keys(address, settings.delimiter, names ? BareNames::yes : BareNames::no));
-    switch (found.answer.status) {
-    case TableAnswer::Status::none: return {};
-    case TableAnswer::Status::not_yet: return {Status::pending, "", ""};
-    case TableAnswer::Status::unreadable: return {Status::failed, "", std::move(found.answer.why)};
-    case TableAnswer::Status::found: break;
-    }
+        lookups.in_tables(tables, address_keys(address, settings.delimiter, *names ? BareNames::yes : BareNames::no));
+    if (found.answer.status == TableAnswer::Status::none) return {};
+    if (found.answer.status != TableAnswer::Status::found) return unanswered(found.answer);
     const bool dropped = settings.extension == RewritingSettings::Extension::dropped;
     auto to = addresses_of(found.answer.value, address, dropped ? AddressKey::Match::whole : found.match,
                            settings.delimiter, settings.origin, 1);

@@ -4,6 +4,7 @@
 #pragma once
 #include "daemons/decide/rewriting/lookups.h"
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -14,8 +15,9 @@ namespace decide {
 struct RewritingSettings {
     std::string origin;   // completes bare names in results
     char delimiter = '+'; // 0: none
-    // Of a domain in lower case: are its users those of this system? Then bare names are looked up, too.
-    std::function<bool(std::string_view domain)> is_local;
+    // Of a domain in lower case: are its users those of this system? Then bare names are looked up, too. The error:
+    // what a table has answered instead, which is not_yet or unreadable.
+    std::function<std::expected<bool, TableAnswer>(std::string_view domain, Lookups& lookups)> is_local;
     // What happens to an extension that was left out for the lookup.
     enum class Extension : bool { dropped, added_to_result } extension = Extension::added_to_result;
 };

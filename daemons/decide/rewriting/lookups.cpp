@@ -4,19 +4,23 @@ namespace decide {
 
 Lookups::Found Lookups::in_tables(const std::vector<std::string>& tables, const std::vector<AddressKey>& keys) {
     Found out;
-    if (!tables_.table) return out;
     for (const auto& key : keys)
         for (const auto& table : tables) {
             if (has_patterns(table) && &key != &keys.front()) continue;
-            auto answer = tables_.table(table, key.text);
+            auto answer = this->table(table, key.text);
             if (answer.status == TableAnswer::Status::not_yet) {
-                unanswered_.insert({LookupRequest::Kind::table, table, key.text});
                 out.answer.status = TableAnswer::Status::not_yet;
             } else if (answer.status != TableAnswer::Status::none && out.answer.status == TableAnswer::Status::none) {
                 return {std::move(answer), key.match, table};
             }
         }
     return out;
+}
+
+TableAnswer Lookups::table(const std::string& table, const std::string& key) {
+    auto answer = tables_.table ? tables_.table(table, key) : TableAnswer{};
+    if (answer.status == TableAnswer::Status::not_yet) unanswered_.insert({LookupRequest::Kind::table, table, key});
+    return answer;
 }
 
 AliasAnswer Lookups::alias(const std::string& name) {

@@ -21,6 +21,7 @@ public:
     // Each key is looked up in all tables before the next key. While an answer is pending, the lookups behind it are
     // requested as well, so that all answers are fetched at once.
     Found in_tables(const std::vector<std::string>& tables, const std::vector<AddressKey>& keys);
+    TableAnswer table(const std::string& table, const std::string& key);
     AliasAnswer alias(const std::string& name);
     UserAnswer user(const std::string& name);
     AliasAnswer forward(const std::string& user, const std::string& extension);

@@ -47,7 +47,7 @@ void virtual_files(Import& import) {
 void virtual_mailboxes(Import& import) {
     import.mark_converted("virtual_mailbox_base"), import.mark_converted("virtual_uid_maps"),
         import.mark_converted("virtual_transport");
-    if (!import.draft.find("virtual_mailbox.domains")) return;
+    if (!import.draft.find("virtual_mailbox.domains") && !import.draft.find("virtual_mailbox.domain_tables")) return;
     const auto transport = import.value("virtual_transport");
     if (const auto hop = next_hop_of_transport(import, transport); !hop.empty()) {
         return import.set("virtual_mailbox.deliver", toml(hop), "virtual_transport");

@@ -305,6 +305,12 @@ std::string Import::queue_path(std::string_view path) {
 
 std::string Import::new_table_name(std::string_view setting) { return fmt::format("{}_{}", setting, ++tables_made_); }
 
+Import::TableSection Import::table_section(const std::string& origin, std::string_view setting) {
+    const auto found = table_sections_.find(origin);
+    if (found != table_sections_.end()) return {found->second, false};
+    return {table_sections_.emplace(origin, new_table_name(setting)).first->second, true};
+}
+
 // The words after "$" in all values: names that are substituted somewhere.
 std::set<std::string, std::less<>> names_used(const Import& import) {
     std::set<std::string, std::less<>> out;

@@ -8,6 +8,7 @@
 #include "daemons/import-postfix/postfix/values.h"
 #include "daemons/import-postfix/setting_map/setting_map.h"
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -119,6 +120,12 @@ public:
     std::string queue_path(std::string_view path);
     // A name that no [table.NAME] has yet, for a table made of this setting.
     std::string new_table_name(std::string_view setting);
+    // The name of the [table.NAME] that is made of what `origin` says, however many settings name it.
+    struct TableSection {
+        std::string name;
+        bool is_new = true; // to be filled
+    };
+    TableSection table_section(const std::string& origin, std::string_view setting);
 
     ImportResult finish();
 
@@ -130,6 +137,7 @@ private:
     std::vector<Undecided> undecided_;
     std::set<std::string, std::less<>> handled_; // settings that some step has dealt with
     std::size_t tables_made_ = 0;
+    std::map<std::string, std::string> table_sections_; // names by origin
 };
 
 // The steps, in their order.

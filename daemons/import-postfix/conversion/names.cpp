@@ -35,19 +35,24 @@ void names(Import& import) {
         import.mark_unsupported("myorigin", fmt::format("\"{}\" is not a valid domain", origin));
 }
 
-// Domains of one class; a domain that is in an earlier one already stays there, as Postfix has it.
+// Domains of one class, and tables of them; a domain that is in an earlier one already stays there, as Postfix has it.
 class Classes {
 public:
     explicit Classes(Import& import) : import_(import) {}
 
-    void take(std::string_view name, std::string_view key, const std::vector<std::string>& words, bool below) {
-        std::vector<std::string> out;
+    void take(std::string_view name, const std::string& section, const std::vector<std::string>& words, bool below) {
+        const auto key = section + ".domains";
+        std::vector<std::string> out, tables;
         for (const auto& word : words) {
             if (word.starts_with('!')) {
                 import_.add_remark(name, fmt::format("\"{}\": exceptions have no counterpart; omitted", word));
                 continue;
             }
-            if (postfix::parse_typed(word) || word.starts_with('/')) { // unread: whose mail is taken, check will ask
+            if (postfix::parse_typed(word)) {
+                if (auto table = table_of(name, word)) tables.push_back(*std::move(table));
+                continue;
+            }
+            if (word.starts_with('/')) { // unread: whose mail is taken, check will ask
                 out.push_back(word);
                 import_.mark_unsupported(
                     name,
@@ -67,12 +72,21 @@ public:
             if (!under) add(name, key, domain, out);
             if (below) add(name, key, "." + domain, out);
         }
-        if (!out.empty() || key == "local.domains") import_.set(key, toml(out), name);
+        if (!out.empty() || section == "local") import_.set(key, toml(out), name);
+        if (!tables.empty()) import_.set(section + ".domain_tables", toml(without_duplicates(tables)), name);
+        if (!tables.empty() && below) import_.set(section + ".parent_domains", "true", name);
         import_.mark_converted(name);
     }
 
 private:
-    void add(std::string_view name, std::string_view key, const std::string& domain, std::vector<std::string>& out) {
+    std::optional<std::string> table_of(std::string_view name, const std::string& word) {
+        auto table = converted_table(import_, name, word);
+        if (!table || !table->starts_with("cidr:")) return table;
+        import_.add_remark(name, fmt::format("{}: networks match no domain; omitted", word));
+        return {};
+    }
+
+    void add(std::string_view name, const std::string& key, const std::string& domain, std::vector<std::string>& out) {
         const auto [found, fresh] = seen_.emplace(domain, key);
         if (fresh)
             out.push_back(domain);
@@ -84,34 +98,36 @@ private:
     std::map<std::string, std::string, std::less<>> seen_;
 };
 
+// Of a type that can have domains here as there.
+bool can_have_domains(std::string_view word) {
+    while (word.starts_with("proxy:")) word.remove_prefix(6);
+    const auto table = postfix::parse_typed(word);
+    constexpr std::string_view types[] = {"hash",  "lmdb",   "texthash", "btree",     "dbm",    "cdb",
+                                          "sdbm",  "regexp", "pcre",     "inline",    "static", "sqlite",
+                                          "mysql", "pgsql",  "ldap",     "socketmap", "tcp"};
+    return table && std::ranges::find(types, table->type) != std::end(types);
+}
+
 void domains(Import& import) {
     Classes classes(import);
-    classes.take("mydestination", "local.domains", expanded_list(import, "mydestination"), false);
-    // Without virtual_alias_domains: the keys of the tables that are just a domain.
-    const auto aliases = import.value("virtual_alias_domains");
-    if (!aliases.empty()) {
-        auto listed = expanded_list(import, "virtual_alias_domains");
-        if (aliases == import.value("virtual_alias_maps"))
-            std::erase_if(listed, [](const auto& key) {
-                return key.find('@') != key.npos || key.find('.') == key.npos || postfix::parse_typed(key);
-            });
-        classes.take("virtual_alias_domains", "virtual_alias.domains", listed, false);
-    }
-    const auto boxes = import.value("virtual_mailbox_domains");
-    if (!boxes.empty()) {
-        auto listed = expanded_list(import, "virtual_mailbox_domains");
-        if (boxes == import.value("virtual_mailbox_maps"))
-            std::erase_if(listed, [](const auto& key) {
-                return !postfix::parse_typed(key) && (key.find('@') != key.npos || key.find('.') == key.npos);
-            });
-        classes.take("virtual_mailbox_domains", "virtual_mailbox.domains", listed, false);
-    }
+    classes.take("mydestination", "local", list_with_tables(import, "mydestination"), false);
+    // Without virtual_alias_domains, they are the keys of the tables of addresses that are just a domain. Remarks are
+    // about these.
+    auto aliases = list_with_tables(import, "virtual_alias_domains");
+    if (!import.given("virtual_alias_domains"))
+        std::erase_if(aliases, [](const auto& word) { return !can_have_domains(word); });
+    classes.take("virtual_alias_domains", "virtual_alias", aliases, false);
+    classes.take("virtual_mailbox_domains", "virtual_mailbox", list_with_tables(import, "virtual_mailbox_domains"),
+                 false);
     const auto parents = import.words("parent_domain_matches_subdomains");
-    classes.take("relay_domains", "relay.domains", expanded_list(import, "relay_domains"),
+    classes.take("relay_domains", "relay", list_with_tables(import, "relay_domains"),
                  std::ranges::find(parents, "relay_domains") != parents.end());
     import.mark_converted("parent_domain_matches_subdomains");
-    if (import.draft.find("virtual_alias.domains") && !import.draft.find("virtual_alias.tables") && !import.error) {
+    const bool has_aliases =
+        import.draft.find("virtual_alias.domains") || import.draft.find("virtual_alias.domain_tables");
+    if (has_aliases && !import.draft.find("virtual_alias.tables") && !import.error) {
         import.draft.remove("virtual_alias.domains");
+        import.draft.remove("virtual_alias.domain_tables");
         import.mark_unsupported("virtual_alias_domains", "there is no table of their addresses that can be "
                                                          "imported: list one in virtual_alias.tables");
     }

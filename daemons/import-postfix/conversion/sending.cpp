@@ -94,6 +94,18 @@ void relay_transport(Import& import) {
     if (plain && !import.given("relay_domains")) return;
     const auto listed = expanded_list(import, "relay_domains");
     if (listed.empty()) return; // there is no mail for it
+    const auto has_tables = [](const std::vector<std::string>& words) {
+        return std::ranges::any_of(words, [](const auto& word) { return postfix::parse_typed(word).has_value(); });
+    };
+    if (has_tables(listed))
+        import.mark_unsupported("relay_transport",
+                                fmt::format("\"{}\" is not applied to the domains of relay.domain_tables: each needs a "
+                                            "[route], or an entry in transport.tables",
+                                            transport),
+                                IfLost::harmless);
+    else if (has_tables(import.words("relay_domains")))
+        import.add_remark("relay_transport", "domains that are added to relay.domain_tables need a [route] too, or an "
+                                             "entry in transport.tables");
     auto hop = toml(next_hop_of_transport(import, transport));
     if (plain || (own && (!type || type->name.empty()))) hop = all && by_relayhost ? all->value : toml("mx");
     if (hop == toml(""))

@@ -50,7 +50,8 @@ std::optional<std::string> inline_table(Import& import, std::string_view name, s
     if (!read) return {};
     std::vector<std::string> pairs;
     for (const auto& entry : *read) pairs.push_back(fmt::format("{} {}", entry.key, entry.value));
-    const auto section = import.new_table_name(name);
+    const auto [section, is_new] = import.table_section(fmt::format("inline:{}", text), name);
+    if (!is_new) return "table:" + section;
     import.draft.set(fmt::format("table.{}.kind", section), toml("entries"), name);
     import.draft.set(fmt::format("table.{}.entries", section), toml(pairs));
     return "table:" + section;
@@ -78,7 +79,8 @@ std::optional<std::string> sqlite_table(Import& import, std::string_view name, c
                               path));
         return {};
     }
-    const auto section = import.new_table_name(name);
+    const auto [section, is_new] = import.table_section("sqlite:" + place, name);
+    if (!is_new) return "table:" + section;
     import.draft.set(fmt::format("table.{}.kind", section), toml("sqlite"), name);
     import.draft.set(fmt::format("table.{}.database", section), toml(import.resolved_path(database)));
     import.draft.set(fmt::format("table.{}.query", section), toml(query));
@@ -140,6 +142,9 @@ std::optional<std::string> service_table(Import& import, std::string_view name, 
     return {};
 }
 
+// What becomes of tables that a list names.
+enum class NamedTables : std::uint8_t { are_read, stay };
+
 // Text files, and "inline": not databases, patterns and services.
 bool has_readable_entries(std::string_view word) {
     while (word.starts_with("proxy:")) word.remove_prefix(6);
@@ -184,11 +189,8 @@ std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::st
     return read ? std::optional(*std::move(read)) : std::nullopt;
 }
 
-std::vector<std::string> expanded_list(Import& import, std::string_view name) {
-    return expanded_list(import, name, import.words(name));
-}
-
-std::vector<std::string> expanded_list(Import& import, std::string_view name, std::vector<std::string> open) {
+static std::vector<std::string> expanded(Import& import, std::string_view name, std::vector<std::string> open,
+                                         NamedTables named_tables) {
     std::vector<std::string> out;
     std::size_t files = 0;
     for (std::size_t i = 0; i < open.size() && !import.error; ++i) {
@@ -210,7 +212,7 @@ std::vector<std::string> expanded_list(Import& import, std::string_view name, st
                 out.push_back(word); // unread it stays, for check to refuse
             for (const auto& line : *lines)
                 for (auto& each : postfix::words_of(line.text)) open.push_back(std::move(each));
-        } else if (table &&
+        } else if (table && named_tables == NamedTables::are_read &&
                    is_any_of(table->type, {"pcre",      "regexp",  "mysql", "pgsql",  "ldap", "sqlite",   "memcache",
                                            "socketmap", "tcp",     "nis",   "static", "unix", "cidr",     "pipemap",
                                            "unionmap",  "randmap", "proxy", "hash",   "lmdb", "texthash", "btree",
@@ -235,6 +237,18 @@ std::vector<std::string> expanded_list(Import& import, std::string_view name, st
         }
     }
     return out;
+}
+
+std::vector<std::string> expanded_list(Import& import, std::string_view name) {
+    return expanded_list(import, name, import.words(name));
+}
+
+std::vector<std::string> expanded_list(Import& import, std::string_view name, std::vector<std::string> words) {
+    return expanded(import, name, std::move(words), NamedTables::are_read);
+}
+
+std::vector<std::string> list_with_tables(Import& import, std::string_view name) {
+    return expanded(import, name, import.words(name), NamedTables::stay);
 }
 
 std::vector<std::string> converted_tables(Import& import, std::string_view name) {

@@ -13,6 +13,8 @@ class Import;
 
 // Words of a list; names of files and tables are replaced by their contents (the keys of tables).
 std::vector<std::string> expanded_list(Import& import, std::string_view name);
+// The same, but tables stay named.
+std::vector<std::string> list_with_tables(Import& import, std::string_view name);
 std::vector<std::string> expanded_list(Import& import, std::string_view name, std::vector<std::string> words);
 // The lookup tables of a list. What has no counterpart becomes a remark.
 std::vector<std::string> converted_tables(Import& import, std::string_view name);

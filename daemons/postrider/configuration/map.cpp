@@ -165,7 +165,7 @@ namespace {
 std::string by_tables(const config::Config& config, const std::string& address, const std::vector<std::string>& tables,
                       decide::RewritingSettings::Extension extension, std::string& error) {
     if (tables.empty()) return address;
-    tables::BlockingTables asker(config.tables);
+    tables::BlockingTables asker(config.tables, tables::maps_socket(config.spool.directory));
     decide::ExpansionTables lookups;
     lookups.table = [&](const std::string& table, const std::string& key) -> decide::TableAnswer {
         auto answer = asker.ask(table, key);
@@ -174,7 +174,8 @@ std::string by_tables(const config::Config& config, const std::string& address, 
         if (answer.status == tables::Answer::Status::none) return {};
         return {Status::unreadable, "", std::move(answer.why)};
     };
-    const auto settings = common::rewriting_settings(config.local, config.mta.origin, extension);
+    const auto settings = common::rewriting_settings(config.domain_classes(), config.mta.origin,
+                                                     config.local.recipient_delimiter, extension);
     decide::Lookups questions(lookups);
     auto found = decide::rewritten_address(address, "", tables, settings, questions);
     if (found.status == decide::RewrittenAddress::Status::failed) error = std::move(found.why);

@@ -1,12 +1,11 @@
 // try --client: evaluates the access rules as smtpd does, with the same tables and the DNS, and prints each rule. No
 // policy service is asked, and no server but for the verification of addresses, which the queue-manager makes.
 #include "daemons/postrider/queue/try_client.h"
-#include "daemons/common/access/access_lookups.h"
+#include "daemons/common/access/domain_check.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/terminal/text.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/decide/access/evaluation.h"
 #include "daemons/postrider/command/command.h"
 #include "libsmtp/message/address.h"
@@ -47,13 +46,6 @@ std::optional<std::string> address_of(std::string_view option, std::string text)
     return {};
 }
 
-bool is_ours(const config::Config& config, const std::string& address) {
-    const auto at = address.rfind('@');
-    if (at == address.npos) return true;
-    const auto domain = idn::ascii_domain(std::string_view(address).substr(at + 1));
-    return !domain.empty() && config.class_of(domain) != decide::AddressClass::remote;
-}
-
 class Trial {
 public:
     Trial(const config::Config& config, const config::Listener& listener)
@@ -72,6 +64,7 @@ public:
 
 private:
     Facts::Listed listed(const std::string& fingerprint);
+    decide::ClassAnswer class_of(const std::string& address);
     dns::ClientName::Names names_of(const common::IpAddress& address);
     decide::access::Answer verify(const std::string& address);
     void fetch(common::AccessAnswers& answers, std::span<const decide::access::Lookup> pending);
@@ -118,6 +111,26 @@ Facts::Listed Trial::listed(const std::string& fingerprint) {
     return Facts::Listed::no;
 }
 
+decide::ClassAnswer Trial::class_of(const std::string& address) {
+    if (address.empty()) return decide::AddressClass::local; // the null sender's
+    const auto classes = config_.domain_classes();
+    common::DomainCheck check(classes, common::ascii_domain_of(address), lookups_);
+    decide::ClassAnswer out = decide::AddressClass::remote;
+    const auto known = check.ask([&](const decide::ClassAnswer& late) {
+        out = late;
+        loop_.stop();
+    });
+    if (known) return *known;
+    loop_.run();
+    return out;
+}
+
+// As the rules see it.
+Facts::Ours ours(const decide::ClassAnswer& where) {
+    if (!where) return Facts::Ours::in_tables;
+    return *where == decide::AddressClass::remote ? Facts::Ours::no : Facts::Ours::yes;
+}
+
 std::optional<Facts> Trial::facts(const Arguments& arguments) {
     const auto given = *arguments.option("--client");
     const auto address = common::IpAddress::parse(given);
@@ -143,16 +156,19 @@ std::optional<Facts> Trial::facts(const Arguments& arguments) {
     facts.helo = arguments.option("--helo").value_or(facts.client_name);
     facts.sender = address_of("--from", arguments.option("--from").value_or(""));
     if (!facts.sender) return {};
-    facts.sender_ours = is_ours(config_, *facts.sender);
+    facts.sender_ours = ours(class_of(*facts.sender));
+    facts.look_up_ours = [](auto, auto&) { return decide::access::Answer::Status::failed; }; // has been tried
     const auto to = arguments.words.empty() ? arguments.option("--to") : std::optional(arguments.words[0]);
     if (!to) return facts;
     facts.recipient = address_of("--to", *to);
     if (!facts.recipient) return {};
-    facts.recipient_ours = is_ours(config_, *facts.recipient);
-    if (facts.recipient_ours || facts.trusted || !facts.login.empty()) return facts;
-    if (facts.certificate_listed == Facts::Listed::unknown)
+    facts.recipient_ours = ours(class_of(*facts.recipient));
+    if (facts.recipient_ours == Facts::Ours::yes || facts.trusted || !facts.login.empty()) return facts;
+    const bool unknown =
+        facts.certificate_listed == Facts::Listed::unknown || facts.recipient_ours == Facts::Ours::in_tables;
+    if (facts.certificate_listed != Facts::Listed::yes && unknown)
         facts.relaying = smtp::Reply{451, {4, 3, 0}, fmt::format("<{}>: Temporary lookup failure", *facts.recipient)};
-    else if (facts.certificate_listed == Facts::Listed::no)
+    else if (facts.certificate_listed != Facts::Listed::yes)
         facts.relaying = smtp::Reply{554, {5, 7, 1}, fmt::format("<{}>: Relay access denied", *facts.recipient)};
     return facts;
 }

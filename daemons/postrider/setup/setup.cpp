@@ -1,9 +1,11 @@
 #include "daemons/postrider/setup/setup.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/lookup/tables/blocking_tables.h"
 #include "daemons/common/terminal/exit_status.h"
 #include "daemons/common/terminal/load_config.h"
 #include "daemons/common/terminal/output.h"
+#include "daemons/decide/addressing/domain_classes.h"
 #include "daemons/decide/routing/routing.h"
 #include "daemons/postrider/setup/host_probe.h"
 #include "daemons/postrider/setup/record_check.h"
@@ -72,12 +74,26 @@ std::expected<std::vector<DomainKey>, KeyError> keys_of(const config::Config& co
     return key_in(file.string(), request.selector, request.check ? IfMissing::leave : IfMissing::generate);
 }
 
+// Does the configuration accept mail for the domain? No, where a table that may know cannot be asked.
+bool receives(const config::Config& config, const std::string& domain) {
+    tables::BlockingTables asker(config.tables, tables::maps_socket(config.spool.directory));
+    using Status = decide::TableAnswer::Status;
+    const auto where =
+        config.domain_classes().find(domain, [&](const auto& table, const auto& key) -> decide::TableAnswer {
+            auto answer = asker.ask(table, key);
+            if (answer.status == tables::Answer::Status::unavailable) return {Status::unreadable, "", answer.why};
+            return {answer.status == tables::Answer::Status::found ? Status::found : Status::none, "", ""};
+        });
+    if (!where) print_error("warning: " + where.error().why);
+    return where && *where != decide::AddressClass::remote;
+}
+
 DomainFacts facts_of(const config::Config& config, const Request& request, const std::vector<DomainKey>& keys) {
     DomainFacts facts{.domain = request.domain,
                       .host = config.mta.hostname,
                       .keys = {},
                       .sources = {},
-                      .receives = config.class_of(request.domain) != decide::AddressClass::remote};
+                      .receives = receives(config, request.domain)};
     for (const auto& key : keys) facts.keys.push_back(key.record);
     for (const auto& pool : config.pools)
         for (const auto& source : pool.addresses) facts.sources.push_back(source.address.to_string());

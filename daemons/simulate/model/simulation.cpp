@@ -22,7 +22,7 @@ constexpr std::uint64_t between_progress = 1 << 16; // steps
 } // namespace
 
 Simulation::Simulation(const config::Config& config, const Scenario& scenario, std::size_t columns)
-    : config_(config), scenario_(scenario), random_(scenario.seed),
+    : config_(config), classes_(config.domain_classes()), scenario_(scenario), random_(scenario.seed),
       router_(config.mta, config.dns, config.routes, scenario), servers_(scenario, config.smtp_client, random_),
       timeline_(scenario.duration, scenario.interval, columns),
       agents_(*this, schedule_, servers_, random_, config.smtp_client), engine_(config.queue, scenario.seed, now()) {
@@ -106,7 +106,7 @@ std::string Simulation::pool_of(const Traffic& traffic) const {
 }
 
 std::uint32_t Simulation::domain_index(const std::string& domain, const std::string& pool) {
-    const bool local = config_.is_local(domain);
+    const bool local = classes_.by_name(domain) == decide::AddressClass::local; // tables are not asked
     const auto name = local ? domain : decide::link_from(domain, pool);
     const auto [at, is_new] = domains_by_name_.try_emplace(name, static_cast<std::uint32_t>(domains_.size()));
     if (!is_new) return at->second;

@@ -4,6 +4,7 @@
 // and configuration give the same result.
 #pragma once
 #include "daemons/common/config/fwd.h"
+#include "daemons/decide/addressing/domain_classes.h"
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/queue/ladder.h"
 #include "daemons/simulate/model/delivery_agents.h"
@@ -93,6 +94,7 @@ private:
     template <class Action> void execute(const Action&) {} // records and log lines are not needed
 
     const config::Config& config_;
+    const decide::DomainClasses classes_;
     const Scenario& scenario_;
     decide::queue::Random random_;
     SimulatedRouter router_;

@@ -81,11 +81,13 @@ std::string certificate_obstacle(const Rules& rules, const Client& client) {
     return client.certificate ? client.permission.why : "it has shown none";
 }
 
+static constexpr std::string_view lookup_failure = "Temporary lookup failure";
+
 // A client that may not relay; temporarily, where this is not known.
 static RelayDecision refuse_relaying(const Client& client, std::string about, int code, smtp::EnhancedStatus status,
                                      std::string_view text) {
     const bool unknown = client.permission.kind == CertificatePermission::Kind::unavailable;
-    auto out = unknown ? refuse(451, {4, 3, 0}, about + "Temporary lookup failure")
+    auto out = unknown ? refuse(451, {4, 3, 0}, about + std::string(lookup_failure))
                        : refuse(code, status, about + std::string(text));
     out.not_permitted = true;
     return out;
@@ -95,16 +97,24 @@ static std::string complete(const Rules& rules, const smtp::Mailbox& mailbox) {
     return mailbox.text() + "@" + rules.config->mta.origin;
 }
 
-// Is this address the user's own? The password file lists addresses besides the one that is the user's name.
-static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbox& sender) {
-    const auto address = idn::folded(sender.bare() ? complete(rules, sender) : sender.text());
+static std::string folded(const Rules& rules, const smtp::Mailbox& sender) {
+    return idn::folded(sender.bare() ? complete(rules, sender) : sender.text());
+}
+
+// A user without a domain has that name in all local domains.
+static bool has_name_of_user(const std::string& address, const std::string& user) {
     const auto name = idn::folded(user);
-    const auto at = address.rfind('@');
-    const auto domain = std::string_view(address).substr(at + 1);
-    if (name.find('@') != name.npos
-            ? address == name
-            : address.substr(0, at) == name && (config::is_local(rules.config->local, idn::ascii_domain(domain)) ||
-                                                domain == smtp::lowered(rules.config->mta.origin)))
+    return name.find('@') == name.npos && address.substr(0, address.rfind('@')) == name;
+}
+
+// Is this address the user's own? The password file lists addresses besides the one that is the user's name.
+static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbox& sender,
+                 const decide::ClassAnswer& where) {
+    const auto address = folded(rules, sender);
+    const auto domain = std::string_view(address).substr(address.rfind('@') + 1);
+    if (address == idn::folded(user)) return true;
+    if (has_name_of_user(address, user) &&
+        (where == decide::AddressClass::local || domain == smtp::lowered(rules.config->mta.origin)))
         return true;
     const auto* entry = rules.passwords->find(user);
     return entry && std::ranges::any_of(entry->addresses, [&](const auto& each) {
@@ -112,16 +122,25 @@ static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbo
            });
 }
 
-RelayDecision evaluate_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path) {
+std::string sender_domain(const Rules& rules, const Client& client, const smtp::ReversePath& path) {
+    if (path.null() || path.mailbox->bare() || client.user.empty() || !rules.config->auth.sender_match) return "";
+    const bool by_name = has_name_of_user(folded(rules, *path.mailbox), client.user);
+    return by_name ? idn::ascii_domain(path.mailbox->domain) : "";
+}
+
+RelayDecision evaluate_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path,
+                              const decide::ClassAnswer& where) {
     const bool trusted = may_relay(rules, client);
     if (rules.listener.service == config::Service::filtered && !trusted)
         return refuse(550, {5, 7, 1}, "Access denied: only content filters send mail here");
     if (rules.listener.service == config::Service::submission && !trusted)
         return refuse_relaying(client, "", 530, {5, 7, 0}, "Authentication required");
     if (path.null()) return {Kind::accept, {}, {}};
-    if (rules.config->auth.sender_match && !client.user.empty() && !owns(rules, client.user, *path.mailbox))
-        return refuse(553, {5, 7, 1},
-                      "<" + path.text() + ">: Sender address rejected: not owned by user " + client.user);
+    if (rules.config->auth.sender_match && !client.user.empty() && !owns(rules, client.user, *path.mailbox, where)) {
+        const auto about = "<" + path.text() + ">: Sender address rejected: ";
+        if (!where) return refuse(451, {4, 3, 0}, about + std::string(lookup_failure));
+        return refuse(553, {5, 7, 1}, about + "not owned by user " + client.user);
+    }
     if (!path.mailbox->bare() && idn::ascii_domain(path.mailbox->domain).empty())
         return refuse(550, {5, 1, 8}, "<" + path.text() + ">: Sender address rejected: Domain not found");
     if (!path.mailbox->bare()) return {Kind::accept, path.text(), {}};
@@ -129,27 +148,34 @@ RelayDecision evaluate_sender(const Rules& rules, const Client& client, const sm
     return refuse(553, {5, 1, 7}, "<" + path.text() + ">: Sender address rejected: need fully-qualified address");
 }
 
-RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path) {
+std::string recipient_domain(const Rules& rules, const smtp::ForwardPath& path) {
+    if (path.bare_postmaster()) return "";
+    return path.mailbox.bare() ? smtp::lowered(rules.config->mta.origin) : idn::ascii_domain(path.mailbox.domain);
+}
+
+RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path,
+                                 const decide::ClassAnswer& where) {
     const auto& settings = *rules.config;
     const auto text = path.text();
     if (path.bare_postmaster()) return {Kind::accept, text, {}};
     const bool trusted = may_relay(rules, client);
     auto address = text;
-    auto domain = idn::ascii_domain(path.mailbox.domain);
     if (path.mailbox.bare()) {
         if (!trusted)
             return refuse(550, {5, 1, 3}, "<" + text + ">: Recipient address rejected: need fully-qualified address");
         address = complete(rules, path.mailbox);
-        domain = smtp::lowered(settings.mta.origin);
     }
-    if (domain.empty()) return refuse(550, {5, 1, 2}, "<" + text + ">: Recipient address rejected: Domain not found");
-    const auto where = settings.class_of(domain);
-    if (where == decide::AddressClass::remote && !trusted)
+    if (recipient_domain(rules, path).empty())
+        return refuse(550, {5, 1, 2}, "<" + text + ">: Recipient address rejected: Domain not found");
+    using enum decide::AddressClass;
+    if (!where) { // the mail of who may relay waits in the queue, wherever it goes
+        if (trusted) return {Kind::accept, address, {}};
+        return refuse(451, {4, 3, 0}, "<" + text + ">: " + std::string(lookup_failure));
+    }
+    if (*where == remote && !trusted)
         return refuse_relaying(client, "<" + text + ">: ", 554, {5, 7, 1}, "Relay access denied");
-    const bool listed = where == decide::AddressClass::relay ? !settings.relay.recipients.empty()
-                                                             : where != decide::AddressClass::remote;
-    const bool wanted =
-        settings.smtpd.check_recipients && (where != decide::AddressClass::local || settings.local.check_recipients);
+    const bool listed = *where == relay ? !settings.relay.recipients.empty() : *where != remote;
+    const bool wanted = settings.smtpd.check_recipients && (*where != local || settings.local.check_recipients);
     return {listed && wanted ? Kind::check : Kind::accept, address, {}};
 }
 

@@ -66,8 +66,14 @@ struct RelayDecision {
 
 // May this client send anywhere? Then it may also say how.
 bool may_relay(const Rules& rules, const Client& client);
-RelayDecision evaluate_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path);
-RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path);
+// The domains on whose class the evaluation below depends, in lower case, as the DNS has them; "" on none.
+std::string sender_domain(const Rules& rules, const Client& client, const smtp::ReversePath& path);
+std::string recipient_domain(const Rules& rules, const smtp::ForwardPath& path);
+// `where`: their classes. While one cannot be known, what depends on it is rejected temporarily.
+RelayDecision evaluate_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path,
+                              const decide::ClassAnswer& where = decide::AddressClass::remote);
+RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path,
+                                 const decide::ClassAnswer& where);
 
 // Why its certificate does not permit the client to relay; "" where none does.
 std::string certificate_obstacle(const Rules& rules, const Client& client);

@@ -9,6 +9,7 @@ Settings::Settings(const config::Config& config)
       dns_lists(config.dns_lists), client_tests(config.client_tests), milters(config.milters),
       pools(config.pools, config.pool_choice, config.local.recipient_delimiter), requests(config.queue.policies),
       sender_rules(config.sender_rules), automatic_bcc{config.automatic_bcc, config.local.recipient_delimiter},
-      recorded_fields(config.history.headers), queue(config.queue), bounce(config.bounce) {}
+      recorded_fields(config.history.headers), queue(config.queue), bounce(config.bounce),
+      domains(config.domain_classes()) {}
 
 } // namespace smtpd

@@ -15,9 +15,7 @@
 #include "daemons/common/submission/pool_choice.h"
 #include "daemons/common/submission/sender_requests.h"
 #include "daemons/common/submission/sender_rules.h"
-#include "daemons/decide/addressing/address_class.h"
 #include "daemons/decide/queue/settings.h"
-#include <string_view>
 #include <vector>
 
 namespace smtpd {
@@ -43,10 +41,7 @@ struct Settings {
     std::vector<std::string> recorded_fields; // header fields that the journal records
     decide::queue::Settings queue;            // how long messages are kept
     config::Bounce bounce;
-    // Of a domain in lower case, as the DNS has it.
-    decide::AddressClass class_of(std::string_view domain) const {
-        return config::class_of(local, addresses, relay, domain);
-    }
+    decide::DomainClasses domains; // asked for in lower case, as the DNS has them
 };
 
 } // namespace smtpd

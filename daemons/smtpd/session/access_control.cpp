@@ -1,9 +1,10 @@
 #include "daemons/smtpd/session/access_control.h"
-#include "daemons/common/text/idn.h"
+#include "daemons/common/access/domain_check.h"
 #include <algorithm>
 
 namespace smtpd {
 
+using decide::access::Answer;
 using decide::access::Decision;
 using decide::access::Evaluation;
 using decide::access::Facts;
@@ -38,11 +39,19 @@ std::vector<List> AccessControl::lists_of(Stage stage) const {
     return {};
 }
 
-bool AccessControl::is_ours(std::string_view address) const {
-    const auto at = address.rfind('@');
-    if (at == address.npos) return true;
-    const auto domain = idn::ascii_domain(address.substr(at + 1));
-    return !domain.empty() && rules_.config->class_of(domain) != decide::AddressClass::remote;
+// By names.
+Facts::Ours AccessControl::ours(std::string_view address) const {
+    if (address.rfind('@') == address.npos) return Facts::Ours::yes;
+    const auto known = rules_.config->domains.by_name(common::ascii_domain_of(address));
+    if (!known) return Facts::Ours::in_tables;
+    return *known == decide::AddressClass::remote ? Facts::Ours::no : Facts::Ours::yes;
+}
+
+Answer::Status AccessControl::look_up_ours(std::string_view address, decide::access::Questions& questions) const {
+    const auto where = common::class_of(rules_.config->domains, common::ascii_domain_of(address), questions);
+    if (where) return *where == decide::AddressClass::remote ? Answer::Status::none : Answer::Status::found;
+    return where.error().status == decide::TableAnswer::Status::not_yet ? Answer::Status::pending
+                                                                        : Answer::Status::failed;
 }
 
 Facts AccessControl::facts_of(Stage stage) const {
@@ -72,13 +81,16 @@ Facts AccessControl::facts_of(Stage stage) const {
     facts.held = holds_;
     if (stage >= Stage::mail) {
         facts.sender = context.sender;
-        facts.sender_ours = is_ours(context.sender);
+        facts.sender_ours = ours(context.sender);
         facts.sender_was_bare = context.sender_was_bare;
     }
     if (stage >= Stage::rcpt && !context.recipient.empty()) {
         facts.recipient = context.recipient;
-        facts.recipient_ours = is_ours(context.recipient);
+        facts.recipient_ours = ours(context.recipient);
     }
+    facts.look_up_ours = [this](decide::access::Subject subject, decide::access::Questions& questions) {
+        return look_up_ours(subject == decide::access::Subject::sender ? *facts_.sender : *facts_.recipient, questions);
+    };
     if (stage <= Stage::rcpt)
         for (const auto& each : defer_if_permit_)
             if (each && !facts.defer_if_permit) facts.defer_if_permit = each;
@@ -149,7 +161,7 @@ void AccessControl::verify(const std::string& address, std::function<void(decide
 PolicyVerdict AccessControl::verdict() {
     auto decision = evaluation_->take();
     for (const auto& warning : decision.warnings) worker_.log.warning("access: {}", warning);
-    report_problem(!decision.warnings.empty());
+    sources_->report_tables(!decision.warnings.empty());
     if (stage_ <= Stage::mail) defer_if_permit_[static_cast<std::size_t>(stage_)] = std::move(decision.defer_if_permit);
     count(decision);
     PolicyVerdict verdict;
@@ -170,15 +182,6 @@ PolicyVerdict AccessControl::verdict() {
     verdict.fields = std::move(decision.fields);
     verdict.added_recipients = std::move(decision.copies);
     return verdict;
-}
-
-// For status: which tables cannot be asked, until they can be.
-void AccessControl::report_problem(bool any) {
-    auto& access = sources_->access;
-    if (!any && !access.failing) return;
-    const auto problem = access.lookups->problem();
-    sources_->problems.set("access tables", problem);
-    access.failing = !problem.empty();
 }
 
 void AccessControl::count(const Decision& decision) {

@@ -35,12 +35,12 @@ public:
 private:
     std::vector<decide::access::List> lists_of(Stage stage) const;
     decide::access::Facts facts_of(Stage stage) const;
-    bool is_ours(std::string_view address) const;
+    decide::access::Facts::Ours ours(std::string_view address) const;
+    decide::access::Answer::Status look_up_ours(std::string_view address, decide::access::Questions& questions) const;
     void fetch();
     void ask_policy(const std::string& service, common::AccessAnswers::Action done);
     void verify(const std::string& address, std::function<void(decide::access::Answer)> done);
     PolicyVerdict verdict();
-    void report_problem(bool any);
     void count(const decide::access::Decision& decision);
     void drop_questions();
 

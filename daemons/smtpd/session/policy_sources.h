@@ -19,7 +19,8 @@ namespace smtpd {
 // Access rules, and what they ask.
 struct AccessSources {
     std::map<std::string, decide::access::RuleSet, std::less<>> rules; // by listener
-    std::shared_ptr<common::AccessLookups> lookups;     // null: no rules, certificates or [client_tests] have tables
+    std::shared_ptr<common::AccessLookups>
+        lookups; // null: no rules, certificates, domains or [client_tests] have tables
     std::set<std::string, std::less<>> policy_services; // asked by rules, not at a stage of their own
     bool failing = false;                               // a table could not be asked
 };
@@ -32,6 +33,14 @@ struct PolicySources {
     common::ContentRules content;
     AccessSources access;
     std::shared_ptr<common::CanonicalTables> canonical; // null: they rewrite no headers
+
+    // For status: which tables cannot be asked, until they can be. `failed`: one could not be asked just now.
+    void report_tables(bool failed) {
+        if (!failed && !access.failing) return;
+        const auto problem = access.lookups ? access.lookups->problem() : "";
+        problems.set("access tables", problem);
+        access.failing = !problem.empty();
+    }
 };
 // `tell`: which of them do not answer, in one line for status; "" all do.
 std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log,

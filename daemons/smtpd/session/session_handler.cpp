@@ -35,7 +35,8 @@ SessionHandler::SessionHandler(WorkerContext& worker, const Rules& rules, smtp::
                                Driver& driver)
     : worker_(worker), rules_(rules), session_(session), driver_(driver), client_(std::move(client)), peer_(client_),
       counted_network_(client_.network), number_(worker.next_session()),
-      log_(worker.log, worker.metrics, *worker.door, rules.listener.name, number_, session, client_) {
+      log_(worker.log, worker.metrics, *worker.door, rules.listener.name, number_, session, client_),
+      domains_(worker, rules, log_, [this] { driver_.resume(); }) {
     // By the connection's own address, not by a client it describes; so it may describe one after the other.
     session_.grant({common::contains(rules_.listener.xclient_networks, peer_.address),
                     common::contains(rules_.listener.xforward_networks, peer_.address),
@@ -398,33 +399,36 @@ Reception SessionHandler::reception() const {
 }
 
 void SessionHandler::on(smtp::event::Mail& mail) {
-    auto decision = evaluate_sender(rules_, client_, mail.path);
-    const auto refuse = [&](const Reply& reply) {
-        explain_refusal(decision, rules_, client_, log_);
-        reject(Verb::mail, reply);
-    };
-    if (decision.kind == RelayDecision::Kind::reject) return refuse(decision.reply);
-    if (worker_.submission_queue.waiting() > max_announced)
-        return refuse({451, {4, 3, 2}, "Error: queue overloaded, try again later"});
-    const auto now = common::Loop::now();
-    const std::chrono::seconds longest(session_.offered().future_release);
-    if (mail.parameters.hold_until && *mail.parameters.hold_until > now.wall + longest)
-        return refuse({501, {5, 5, 4}, "HOLDUNTIL exceeds the offered maximum"});
-    if (ends_before_release(mail.parameters, now.wall))
-        return refuse({501, {5, 5, 4}, "BY ends before HOLDFOR or HOLDUNTIL lets the message go"});
-    const auto id = worker_.spool_writer.admit(mail.parameters.size.value_or(0), now);
-    if (!id) return refuse(reply_for(id.error()));
-    message_ = std::make_unique<MessageIntake>(
-        MessageIntake::Services{worker_.spool_writer, worker_.submission_queue, worker_.keys, worker_.date}, rules_,
-        client_, log_.lines(), *id,
-        make_envelope(rules_, client_, reception(), mail, std::move(decision.address), now.wall),
-        schedule_of(mail.parameters));
-    log_.begin_row();
-    if (policy_chain_) policy_chain_->context.size = mail.parameters.size.value_or(0);
-    if (access_) access_->context.sender_was_bare = !mail.path.null() && mail.path.mailbox->bare();
-    with_policy_checks(Stage::mail, [this] {
-        static const Reply ok{250, {2, 1, 0}, "Ok"};
-        answer(ok);
+    auto domain = sender_domain(rules_, client_, mail.path);
+    domains_.ask(std::move(domain), [this, mail = std::move(mail)](const decide::ClassAnswer& where) {
+        auto decision = evaluate_sender(rules_, client_, mail.path, where);
+        const auto refuse = [&](const Reply& reply) {
+            explain_refusal(decision, rules_, client_, log_);
+            reject(Verb::mail, reply);
+        };
+        if (decision.kind == RelayDecision::Kind::reject) return refuse(decision.reply);
+        if (worker_.submission_queue.waiting() > max_announced)
+            return refuse({451, {4, 3, 2}, "Error: queue overloaded, try again later"});
+        const auto now = common::Loop::now();
+        const std::chrono::seconds longest(session_.offered().future_release);
+        if (mail.parameters.hold_until && *mail.parameters.hold_until > now.wall + longest)
+            return refuse({501, {5, 5, 4}, "HOLDUNTIL exceeds the offered maximum"});
+        if (ends_before_release(mail.parameters, now.wall))
+            return refuse({501, {5, 5, 4}, "BY ends before HOLDFOR or HOLDUNTIL lets the message go"});
+        const auto id = worker_.spool_writer.admit(mail.parameters.size.value_or(0), now);
+        if (!id) return refuse(reply_for(id.error()));
+        message_ = std::make_unique<MessageIntake>(
+            MessageIntake::Services{worker_.spool_writer, worker_.submission_queue, worker_.keys, worker_.date}, rules_,
+            client_, log_.lines(), *id,
+            make_envelope(rules_, client_, reception(), mail, std::move(decision.address), now.wall),
+            schedule_of(mail.parameters));
+        log_.begin_row();
+        if (policy_chain_) policy_chain_->context.size = mail.parameters.size.value_or(0);
+        if (access_) access_->context.sender_was_bare = !mail.path.null() && mail.path.mailbox->bare();
+        with_policy_checks(Stage::mail, [this] {
+            static const Reply ok{250, {2, 1, 0}, "Ok"};
+            answer(ok);
+        });
     });
 }
 
@@ -447,14 +451,16 @@ void SessionHandler::on(smtp::event::Rcpt& rcpt) {
     }
     if (tests_ && rejected_by_tests(rcpt)) return;
     rcpt_ = std::move(rcpt);
-    auto decision = smtpd::evaluate_recipient(rules_, client_, rcpt_.path);
-    if (!access_ || rcpt_.path.bare_postmaster()) return evaluate_recipient(std::move(decision));
-    std::optional<Reply> relaying;
-    if (decision.kind == RelayDecision::Kind::reject) relaying = decision.reply;
-    explain_refusal(decision, rules_, client_, log_);
-    apply_access_rules(Stage::rcpt, std::move(relaying), [this, decision] {
-        if (access_->discards()) return add_recipient(rcpt_.path.text());
-        evaluate_recipient(decision);
+    domains_.ask(recipient_domain(rules_, rcpt_.path), [this](const decide::ClassAnswer& where) {
+        auto decision = smtpd::evaluate_recipient(rules_, client_, rcpt_.path, where);
+        if (!access_ || rcpt_.path.bare_postmaster()) return evaluate_recipient(std::move(decision));
+        std::optional<Reply> relaying;
+        if (decision.kind == RelayDecision::Kind::reject) relaying = decision.reply;
+        explain_refusal(decision, rules_, client_, log_);
+        apply_access_rules(Stage::rcpt, std::move(relaying), [this, decision] {
+            if (access_->discards()) return add_recipient(rcpt_.path.text());
+            evaluate_recipient(decision);
+        });
     });
 }
 
@@ -572,10 +578,14 @@ void SessionHandler::on(smtp::event::Reset&) { end_transaction(); }
 // --- VRFY, ETRN, unknown commands; the end
 
 void SessionHandler::on(smtp::event::Vrfy& vrfy) {
-    const auto address = recipient_to_verify(rules_, client_, vrfy.argument);
-    if (!address) return answer_or_reject(Verb::vrfy, address.error());
-    check_recipient({*address, ""}, [this, address = *address](const common::RecipientChecker::Answer& checked) {
-        answer_or_reject(Verb::vrfy, verified_reply(address, checked));
+    const auto path = path_to_verify(rules_, client_, vrfy.argument);
+    if (!path) return answer_or_reject(Verb::vrfy, path.error());
+    domains_.ask(recipient_domain(rules_, *path), [this, path = *path](const decide::ClassAnswer& where) {
+        const auto address = recipient_to_verify(rules_, client_, path, where);
+        if (!address) return answer_or_reject(Verb::vrfy, address.error());
+        check_recipient({*address, ""}, [this, address = *address](const common::RecipientChecker::Answer& checked) {
+            answer_or_reject(Verb::vrfy, verified_reply(address, checked));
+        });
     });
 }
 

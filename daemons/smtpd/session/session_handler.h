@@ -13,6 +13,7 @@
 #include "daemons/smtpd/session/access_control.h"
 #include "daemons/smtpd/session/certificate_check.h"
 #include "daemons/smtpd/session/client_tests.h"
+#include "daemons/smtpd/session/domain_lookup.h"
 #include "daemons/smtpd/session/name_lookup.h"
 #include "daemons/smtpd/session/session_log.h"
 #include "daemons/smtpd/session/worker_context.h"
@@ -139,6 +140,7 @@ private:
     std::unique_ptr<smtp::ClientAttributes> xforward_; // where the next message came from before; null: here
     const std::uint64_t number_;                       // in the log
     SessionLog log_;
+    DomainLookup domains_;
     std::unique_ptr<MessageIntake> message_;    // most sessions that wait have none
     std::unique_ptr<AccessControl> access_;     // null: no access rules apply
     std::unique_ptr<PolicyChain> policy_chain_; // null: no policy applies

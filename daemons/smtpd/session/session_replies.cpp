@@ -47,18 +47,23 @@ std::optional<Reply> certificate_rejection(const Client& client, smtp::WallTime 
 // --- VRFY
 
 // 252 reveals no recipient. Only what RCPT would reveal as well can be verified.
-std::expected<std::string, Reply> recipient_to_verify(const Rules& rules, const Client& client,
-                                                      const std::string& given) {
+std::expected<smtp::ForwardPath, Reply> path_to_verify(const Rules& rules, const Client& client,
+                                                       const std::string& given) {
     const auto argument = smtp::printable(given, 100);
     if (rules.listener.vrfy != config::Vrfy::verify)
         return std::unexpected(Reply{252, {2, 0, 0}, argument + ": send some mail, I will try my best"});
     const auto split = smtp::split_path(given);
-    const auto path = split ? smtp::ForwardPath::parse(split->inside) : std::unexpected(split.error());
+    auto path = split ? smtp::ForwardPath::parse(split->inside) : std::unexpected(split.error());
     if (!path || !split->parameters.empty())
         return std::unexpected(Reply{501, {5, 1, 3}, argument + ": Bad address syntax"});
     const auto sender = evaluate_sender(rules, client, {});
     if (sender.kind == RelayDecision::Kind::reject) return std::unexpected(sender.reply);
-    auto judged = evaluate_recipient(rules, client, *path);
+    return *std::move(path);
+}
+
+std::expected<std::string, Reply> recipient_to_verify(const Rules& rules, const Client& client,
+                                                      const smtp::ForwardPath& path, const decide::ClassAnswer& where) {
+    auto judged = evaluate_recipient(rules, client, path, where);
     if (judged.kind == RelayDecision::Kind::reject) return std::unexpected(std::move(judged.reply));
     if (judged.kind == RelayDecision::Kind::accept)
         return std::unexpected(

@@ -26,9 +26,13 @@ std::optional<smtp::Reply> certificate_rejection(const Client& client, smtp::Wal
 // RCPT, of a recipient that is not known. `to`: as the client wrote it.
 smtp::Reply recipient_rejection(const std::string& to, const common::RecipientChecker::Answer& checked);
 
-// VRFY: the address to ask the categorizer about, or the reply that is known without it.
+// VRFY: what is to be verified, or the reply that is known without its class.
+std::expected<smtp::ForwardPath, smtp::Reply> path_to_verify(const Rules& rules, const Client& client,
+                                                             const std::string& argument);
+// The address to ask the categorizer about, or the reply that is known without it.
 std::expected<std::string, smtp::Reply> recipient_to_verify(const Rules& rules, const Client& client,
-                                                            const std::string& argument);
+                                                            const smtp::ForwardPath& path,
+                                                            const decide::ClassAnswer& where);
 smtp::Reply verified_reply(const std::string& address, const common::RecipientChecker::Answer& checked);
 
 // ETRN. `flushed`: the queue-manager's answer; null if there is none.

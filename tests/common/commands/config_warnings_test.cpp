@@ -1,5 +1,6 @@
 // Warnings about certificates, with the dates they end on.
 #include "daemons/common/commands/config_warnings.h"
+#include "daemons/common/config/config.h"
 #include <doctest/doctest.h>
 
 using namespace std::chrono;
@@ -10,4 +11,16 @@ TEST_CASE("a certificate without a well-defined end, RFC 5280, 4.1.2.5") {
     CHECK(
         common::expiry_warning("server.pem", no_end, no_end - 49h) ==
         "server.pem: the certificate expires in 2 days (9999-12-31): renew it; the file is read again within a minute");
+}
+
+TEST_CASE("a table that has every domain relays for everybody") {
+    config::Config config;
+    config.relay.domain_tables = {"text:/x"};
+    CHECK(common::config_warnings(config, {}).empty());
+    config.addresses.virtual_mailbox.domain_tables = {"static:all"};
+    CHECK(common::config_warnings(config, {}).empty());
+    config.relay.domain_tables = {"text:/x", "static:all"};
+    CHECK(common::config_warnings(config, {}) ==
+          std::vector<std::string>{"relay.domain_tables: static:all has every domain: mail is relayed from all clients "
+                                   "to all domains"});
 }

@@ -1,6 +1,7 @@
 // What a configuration may say, what it means, and how each mistake in it is answered.
 #include "daemons/common/config/load.h"
 #include "daemons/common/text/units.h"
+#include "daemons/decide/addressing/domain_classes.h"
 #include "tests/common/config/reading.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -89,9 +90,8 @@ TEST_CASE("an empty file is a valid configuration") {
     CHECK(c.local.domains == std::vector<std::string>{"mail.example.com", "mail", "localhost"});
     CHECK(c.local.users.empty());
     CHECK(c.local.postmaster == "root");
-    CHECK(c.is_local("localhost"));
-    CHECK(!c.is_local("example.com"));
-    CHECK(!c.is_relay("example.com"));
+    CHECK(c.domain_classes().by_name("localhost") == decide::AddressClass::local);
+    CHECK(c.domain_classes().by_name("example.com") == decide::AddressClass::remote);
     CHECK(common::contains(c.relay.networks, *common::IpAddress::parse("127.1.2.3")));
     CHECK(common::contains(c.relay.networks, *common::IpAddress::parse("::1")));
     CHECK(!common::contains(c.relay.networks, *common::IpAddress::parse("192.0.2.1")));
@@ -290,9 +290,9 @@ dsn_full_content_limit = 1000
     CHECK(c.listeners[1].addresses[0].to_string() == "[::]:2587");
     CHECK(c.listeners[1].submitters[0].to_string() == "10.0.0.0/8");
     CHECK(c.listeners[0].submitters.empty());
-    CHECK(c.is_relay("example.net"));
-    CHECK(c.is_relay("a.b.example.net"));
-    CHECK(!c.is_relay("example.org"));
+    CHECK(c.domain_classes().by_name("example.net") == decide::AddressClass::relay);
+    CHECK(c.domain_classes().by_name("a.b.example.net") == decide::AddressClass::relay);
+    CHECK(c.domain_classes().by_name("example.org") != decide::AddressClass::relay);
     REQUIRE(c.routes.size() == 3);
     const decide::RouteTable table(c.routes);
     const auto* rule = table.find("x.example.com");
@@ -519,4 +519,29 @@ TEST_CASE("routes that fall back, ask for SRV records, or wrap") {
           "f.toml:3:1: route.\"a\".fallback: only allowed if hosts are found by MX");
     CHECK(bad("[route.\"a\"]\nnext_hop = \"mx\"\nimplicit_tls = true") ==
           "f.toml:3:1: route.\"a\".implicit_tls: only allowed for hosts in brackets");
+}
+
+TEST_CASE("tables of domains, for each class") {
+    const auto c = good("[local]\ndomains = [\"a.example\"]\ndomain_tables = [\"text:/l\"]\n"
+                        "[virtual_alias]\ndomain_tables = \"lmdb:/a\"\ntables = \"text:/t\"\n"
+                        "[virtual_mailbox]\ndomain_tables = [\"mysql:/m\", \"table:few\"]\ndeliver = \"lmtp:/run/l\"\n"
+                        "[relay]\ndomain_tables = [\"regexp:/r\"]\nparent_domains = true\n"
+                        "[table.few]\nkind = \"entries\"\nentries = [\"b.example x\"]\n");
+    CHECK(c.local.domain_tables == std::vector<std::string>{"text:/l"});
+    CHECK(c.addresses.virtual_mailbox.domain_tables == std::vector<std::string>{"mysql:/m", "table:few"});
+    CHECK(c.relay.parent_domains);
+    CHECK(std::ranges::count(c.table_references, "virtual_alias.domain_tables", &config::TableReference::key) == 1);
+    const auto classes = c.domain_classes();
+    CHECK(classes.has_tables());
+    CHECK(classes.by_name("a.example") == decide::AddressClass::local);
+    CHECK_FALSE(classes.by_name("b.example"));
+    std::vector<std::string> asked;
+    const auto found = classes.find("x.b.example", [&](const auto& table, const auto& key) -> decide::TableAnswer {
+        asked.push_back(table + " " + key);
+        return {};
+    });
+    CHECK(found == decide::AddressClass::remote);
+    CHECK(asked == std::vector<std::string>{"text:/l x.b.example", "lmdb:/a x.b.example", "mysql:/m x.b.example",
+                                            "table:few x.b.example", "regexp:/r x.b.example"});
+    CHECK_FALSE(good("").domain_classes().has_tables());
 }

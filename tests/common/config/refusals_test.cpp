@@ -58,6 +58,18 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:2:25: local.domains: \"A.example\" is listed twice"},
         {"[local]\ndomains = \"a.example\"\n[relay]\ndomains = \"a.example\"",
          "f.toml:4:1: relay.domains: a.example is also in local.domains"},
+        {"[relay]\ndomain_tables = [\"hash:/x\"]",
+         "f.toml:2:18: relay.domain_tables: \"hash:/x\": table type hash is not supported; write \"text:FILE\", or "
+         "\"lmdb:FILE\" after \"postrider map FILE\""},
+        {"[local]\ndomain_tables = [\"table:none\"]", "f.toml:2:18: local.domain_tables: there is no [table.none]"},
+        {"[local]\ndomain_tables = [\"cidr:/x\"]",
+         "f.toml:2:18: local.domain_tables: \"cidr:/x\" has networks as its keys, which match no domain"},
+        {"[virtual_alias]\ndomain_tables = [\"text:/x\"]",
+         "f.toml:2:1: virtual_alias.domain_tables: virtual_alias.tables is missing: without it, these domains have no "
+         "addresses"},
+        {"[virtual_mailbox]\ndomain_tables = [\"text:/x\"]",
+         "f.toml:2:1: virtual_mailbox.domain_tables: virtual_mailbox.deliver is missing: set where mail for these "
+         "domains is delivered"},
         {"[log]\nlevel = \"loud\"",
          "f.toml:2:9: log.level: \"loud\" is not a valid value: expected one of \"error\", \"warning\", \"info\", "
          "\"debug\""},

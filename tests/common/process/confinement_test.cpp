@@ -186,17 +186,33 @@ TEST_CASE("smtpd reads the tables of access rules, wherever they are, and nothin
                                {"regexp:/srv/patterns/senders", "access_class.b.rules"},
                                {"table:sql", "access.a.sender"},
                                {"socketmap:unix:/run/x:y", "access.a.sender"},
+                               {"lmdb:/srv/domains/relayed", "relay.domain_tables"},
                                {"text:/home/aliases", "virtual_alias.tables"}};
     config::LookupTable table;
     table.name = "sql";
     table.database = "/var/lib/users/base";
     config.tables = {table};
     const auto rights = common::access_rights_of(Role::smtpd, 0x10, config);
-    for (const std::string place : {"/srv/tables", "/srv/patterns", "/var/lib/users"})
+    for (const std::string place : {"/srv/tables", "/srv/patterns", "/var/lib/users", "/srv/domains"})
         CHECK_MESSAGE(std::ranges::find(rights.read, place) != rights.read.end(), place);
     for (const std::string place : {"/home", "/run", "/srv", "/var/lib"})
         CHECK_MESSAGE(std::ranges::find(rights.read, place) == rights.read.end(), place);
-    CHECK(common::missing_rights(common::access_rights_of(Role::smtpd, 0x10, {}), rights).size() >= 3);
+    CHECK(common::missing_rights(common::access_rights_of(Role::smtpd, 0x10, {}), rights).size() >= 4);
+}
+
+TEST_CASE("smtp-client reads tables of local domains only where it rewrites addresses") {
+    config::Config config;
+    config.table_references = {{"text:/srv/domains/local", "local.domain_tables"},
+                               {"text:/srv/others/relayed", "relay.domain_tables"}};
+    const auto reads = [&](const std::string& place) {
+        const auto rights = common::access_rights_of(Role::smtp_client, 0, config);
+        return std::ranges::find(rights.read, place) != rights.read.end();
+    };
+    CHECK_FALSE(reads("/srv/domains"));
+    config.table_references.push_back({"text:/srv/generic/map", "route.\"x\".generic_tables"});
+    CHECK(reads("/srv/domains"));
+    CHECK(reads("/srv/generic"));
+    CHECK_FALSE(reads("/srv/others"));
 }
 
 TEST_CASE("system calls: no programs, no tracing; no network where there is nothing to talk to") {

@@ -29,7 +29,7 @@ TEST_CASE("permissions of the client and of its recipient") {
     const auto trusted = [](Facts& facts, World&) { facts.trusted = true; };
     const auto user = [](Facts& facts, World&) { facts.login = "ann"; };
     const auto elsewhere = [](Facts& facts, World&) {
-        facts.recipient = "x@else.example", facts.recipient_ours = false;
+        facts.recipient = "x@else.example", facts.recipient_ours = Facts::Ours::no;
     };
     const auto encrypted = [](Facts& facts, World&) { facts.encrypted = true; };
     const auto bounce = [](Facts& facts, World&) { facts.sender = "", facts.recipients = 1; };
@@ -173,17 +173,59 @@ TEST_CASE("names that the DNS does not have") {
          "550 5.7.27 <bob@far.example>: Sender address rejected: Domain far.example does not accept mail (nullMX)",
          dns("mx far.example", {""})},
         {sender, no_sender, failing({"mx far.example", "a far.example"})},
-        {sender, "ok", [&](Facts& facts, World&) { facts.sender_ours = true; }},
+        {sender, "ok", [&](Facts& facts, World&) { facts.sender_ours = Facts::Ours::yes; }},
         {sender, "ok", [&](Facts& facts, World&) { facts.sender = ""; }},
         {sender, "ok", [&](Facts& facts, World&) { facts.sender = "x@[192.0.2.1]"; }},
         {recipient, "ok"}, // ours
         {recipient, "450 4.1.2 <x@else.example>: Recipient address rejected: Domain not found",
-         [](Facts& facts, World&) { facts.recipient = "x@else.example", facts.recipient_ours = false; }},
+         [](Facts& facts, World&) { facts.recipient = "x@else.example", facts.recipient_ours = Facts::Ours::no; }},
         {recipient,
          "556 5.1.10 <x@else.example>: Recipient address rejected: Domain else.example does not accept mail (nullMX)",
          [](Facts& facts, World& world) {
-             facts.recipient = "x@else.example", facts.recipient_ours = false, world.dns["mx else.example"] = {""};
+             facts.recipient = "x@else.example", facts.recipient_ours = Facts::Ours::no,
+             world.dns["mx else.example"] = {""};
          }},
+    });
+}
+
+TEST_CASE("where tables decide whether a domain is ours, the rules that need it ask them") {
+    // Of the sender's domain and the recipient's; `there`: in the table.
+    const auto by_table = [](std::string there, bool broken = false) {
+        return [=](Facts& facts, World& world) {
+            facts.sender_ours = facts.recipient_ours = Facts::Ours::in_tables;
+            facts.look_up_ours = [](Subject subject, Questions& questions) {
+                const auto key = subject == Subject::sender ? "far.example" : "here.example";
+                const auto answer = questions.ask(Lookup::Kind::table, "mysql:/d", key);
+                return answer ? answer->status : Answer::Status::pending;
+            };
+            world.slow_tables = true;
+            if (broken) world.broken = {"mysql:/d"};
+            if (!there.empty()) world.tables["mysql:/d"][there] = "any";
+            world.dns["a 25.2.0.192.wl.example"] = {"127.0.0.2"};
+        };
+    };
+    const std::string relaying = "<ann@here.example>: Relay access denied",
+                      failure = "451 4.3.0 <ann@here.example>: Recipient address rejected: Temporary lookup failure";
+    check_rows({
+        {{"reject_unauth_destination"}, "ok", by_table("here.example")},
+        {{"reject_unauth_destination"}, "554 5.7.1 " + relaying, by_table("")},
+        {{"reject_unauth_destination"}, failure, by_table("here.example", true)},
+        {{"defer_unauth_destination"}, "454 4.7.1 " + relaying, by_table("")},
+        {{"defer_unauth_destination"}, failure, by_table("", true)},
+        {{"permit_auth_destination", "defer"}, "ok", by_table("here.example")},
+        {{"permit_auth_destination", "defer"}, failure, by_table("", true)},
+        {{"permit_dnswl_client wl.example", "reject"}, "ok", by_table("here.example")},
+        {{"permit_dnswl_client wl.example", "permit"},
+         "451 4.3.0 <mail.far.example[192.0.2.25]>: Client host rejected: Temporary lookup failure",
+         by_table("", true)},
+        {{"reject_unknown_sender_domain"}, "ok", by_table("far.example")},
+        {{"reject_unknown_sender_domain"},
+         "450 4.1.8 <bob@far.example>: Sender address rejected: Domain not found",
+         by_table("")},
+        {{"reject_unknown_sender_domain"},
+         "451 4.3.0 <bob@far.example>: Sender address rejected: Temporary lookup failure",
+         by_table("", true)},
+        {{"permit"}, "ok", by_table("", true)}, // it does not need to know
     });
 }
 
@@ -239,7 +281,7 @@ TEST_CASE("lists in the DNS") {
         {{"permit_dnswl_client wl.example", "reject"},
          "554 5.7.1 <x@else.example>: Recipient address rejected: Access denied",
          [](Facts& facts, World& world) {
-             facts.recipient = "x@else.example", facts.recipient_ours = false;
+             facts.recipient = "x@else.example", facts.recipient_ours = Facts::Ours::no;
              world.dns["a 25.2.0.192.wl.example"] = {"127.0.0.2"};
          }},
         {{"permit_rhswl_client wl.example", "reject"}, "ok", dns({{"a mail.far.example.wl.example", {"127.0.0.2"}}})},

@@ -29,7 +29,7 @@ TEST_CASE("permission ends a list, rejection ends all") {
 TEST_CASE("relay control comes after the lists about client, greeting and sender, and cannot be overruled") {
     World world;
     auto facts = stranger();
-    facts.recipient = "x@else.example", facts.recipient_ours = false;
+    facts.recipient = "x@else.example", facts.recipient_ours = Facts::Ours::no;
     facts.relaying = smtp::Reply{554, {5, 7, 1}, "<x@else.example>: Relay access denied"};
     const auto decided = [&](const RuleSet& rules) { return shown(decide_by(rules, facts, world)); };
     CHECK(decided(lists({})) == "554 5.7.1 <x@else.example>: Relay access denied");

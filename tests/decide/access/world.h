@@ -64,7 +64,7 @@ inline Facts stranger() {
     facts.helo = "mail.far.example";
     facts.sender = "bob@far.example";
     facts.recipient = "ann@here.example";
-    facts.recipient_ours = true;
+    facts.recipient_ours = Facts::Ours::yes;
     return facts;
 }
 

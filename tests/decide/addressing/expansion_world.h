@@ -42,6 +42,7 @@ struct World {
                                                    {"lists.example", AddressClass::virtual_alias},
                                                    {"boxes.example", AddressClass::virtual_mailbox},
                                                    {"inner.example", AddressClass::relay}};
+    decide::DomainTables domain_tables;            // of further domains
     std::set<std::string> delivered_to;            // of the message
     std::set<std::string> unreadable, unknown_yet; // what is asked for by these names
     std::string routed;                            // a domain with a route
@@ -50,9 +51,13 @@ struct World {
     std::size_t stage = 0; // steps at a time; 0: all at once
 
     World() {
-        settings.class_of = [this](std::string_view domain) {
+        settings.class_of = [this](std::string_view domain, decide::Lookups& lookups) -> decide::ClassAnswer {
             const auto at = classes.find(std::string(domain));
-            return at == classes.end() ? AddressClass::remote : at->second;
+            if (at != classes.end()) return at->second;
+            decide::DomainClasses by_tables;
+            by_tables.set_tables(domain_tables);
+            return by_tables.find(
+                domain, [&](const std::string& table, const std::string& key) { return lookups.table(table, key); });
         };
         settings.has_route = [this](std::string_view domain) { return domain == routed; };
         settings.origin = "here.example";

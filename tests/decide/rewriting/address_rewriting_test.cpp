@@ -12,7 +12,8 @@ using Entries = std::map<std::string, std::string>;
 struct RewritingWorld {
     std::map<std::string, Entries> tables;
     std::set<std::string> unreadable, not_yet;
-    RewritingSettings settings{"example.com", '+', [](std::string_view domain) { return domain == "here.example"; },
+    RewritingSettings settings{"example.com", '+',
+                               [](std::string_view domain, Lookups&) { return domain == "here.example"; },
                                RewritingSettings::Extension::dropped};
     std::set<LookupRequest> needed;
 

@@ -11,7 +11,8 @@ namespace {
 // Tables of generic addresses, a message, and how it leaves.
 struct GenericWorld : World {
     GenericWorld() : maps(loop(), log()) {
-        settings.rewriting = {.origin = "test.example", .delimiter = '+', .is_local = [](auto) { return false; }};
+        settings.rewriting = {
+            .origin = "test.example", .delimiter = '+', .is_local = [](auto, auto&) { return false; }};
     }
     std::string table(const std::string& text) {
         const auto path = fmt::format("{}/table{}", place.path().string(), ++tables);

@@ -23,8 +23,13 @@ std::shared_ptr<const Rules> rules(config::Service service) {
 
 Client from(std::string_view address) { return client_of({*common::IpAddress::parse(address), 12345}); }
 
+// By the names that the configuration lists.
+RelayDecision judged_recipient(const std::shared_ptr<const Rules>& by, const Client& client, std::string_view path) {
+    const auto parsed = *smtp::ForwardPath::parse(path);
+    return evaluate_recipient(*by, client, parsed, *by->config->domains.by_name(recipient_domain(*by, parsed)));
+}
 RelayDecision to(std::string_view client, std::string_view path, config::Service service = config::Service::relay) {
-    return evaluate_recipient(*rules(service), from(client), *smtp::ForwardPath::parse(path));
+    return judged_recipient(rules(service), from(client), path);
 }
 RelayDecision sender(std::string_view client, std::string_view path, config::Service service = config::Service::relay) {
     return evaluate_sender(*rules(service), from(client), *smtp::ReversePath::parse(path));
@@ -48,13 +53,59 @@ TEST_CASE("nobody relays by accident") {
     CHECK(to(submitter, "user@remote.example").kind == Kind::reject); // a submitter only on the submission listener
 }
 
+TEST_CASE("while a table of domains cannot be asked, nobody relays by it and no recipient is lost") {
+    const decide::ClassAnswer unknown =
+        std::unexpected(decide::TableAnswer{decide::TableAnswer::Status::unreadable, "", "it is away"});
+    const auto relay = rules(config::Service::relay);
+    const auto path = *smtp::ForwardPath::parse("user@remote.example");
+    const auto strangers = evaluate_recipient(*relay, from(stranger), path, unknown);
+    CHECK(strangers.kind == Kind::reject);
+    CHECK(strangers.reply.line() == "451 4.3.0 <user@remote.example>: Temporary lookup failure");
+    CHECK_FALSE(strangers.not_permitted);
+    // Ours wait in the queue instead.
+    const auto of_ours = evaluate_recipient(*relay, from(ours), path, unknown);
+    CHECK(of_ours.kind == Kind::accept);
+    CHECK(of_ours.address == "user@remote.example");
+    CHECK(evaluate_recipient(*relay, from(stranger), path, decide::AddressClass::virtual_mailbox).kind == Kind::check);
+    CHECK(evaluate_recipient(*relay, from(stranger), path, decide::AddressClass::relay).kind == Kind::accept);
+    CHECK(evaluate_recipient(*relay, from(stranger), path, decide::AddressClass::remote).reply.code == 554);
+}
+
+TEST_CASE("a user owns the name in local domains; while a table does not say which these are, senders wait") {
+    auto made = *rules(config::Service::submission);
+    auto settings = *made.config;
+    settings.auth.sender_match = true;
+    made.config = std::make_shared<const Settings>(settings);
+    auto client = from(submitter);
+    client.user = "ann";
+    const auto judged = [&](std::string_view sender, const decide::ClassAnswer& where) {
+        return evaluate_sender(made, client, *smtp::ReversePath::parse(sender), where).reply.line();
+    };
+    const auto asked = [&](std::string_view sender) {
+        return sender_domain(made, client, *smtp::ReversePath::parse(sender));
+    };
+    const decide::ClassAnswer unknown =
+        std::unexpected(decide::TableAnswer{decide::TableAnswer::Status::unreadable, "", "it is away"});
+    CHECK(asked("ann@Table.Example") == "table.example");
+    CHECK(asked("bob@table.example") == ""); // hers nowhere
+    CHECK(asked("") == "");
+    CHECK(evaluate_sender(made, client, *smtp::ReversePath::parse("ann@table.example"), decide::AddressClass::local)
+              .kind == Kind::accept);
+    CHECK(judged("ann@table.example", decide::AddressClass::virtual_mailbox) ==
+          "553 5.7.1 <ann@table.example>: Sender address rejected: not owned by user ann");
+    CHECK(judged("ann@table.example", unknown) ==
+          "451 4.3.0 <ann@table.example>: Sender address rejected: Temporary lookup failure");
+    client.user = "";
+    CHECK(asked("ann@table.example") == "");
+}
+
 TEST_CASE("a certificate that is listed permits relaying; a table that cannot be read defers") {
     using Permission = CertificatePermission::Kind;
     const auto judged = [](Permission kind, config::Service service) {
         auto client = from(stranger);
         client.permission.kind = kind;
         return std::pair(evaluate_sender(*rules(service), client, *smtp::ReversePath::parse("ann@far.example")),
-                         evaluate_recipient(*rules(service), client, *smtp::ForwardPath::parse("user@remote.example")));
+                         judged_recipient(rules(service), client, "user@remote.example"));
     };
     const auto relay = config::Service::relay, submission = config::Service::submission;
     CHECK(judged(Permission::permitted, relay).second.kind == Kind::accept);
@@ -103,7 +154,7 @@ TEST_CASE("where local recipients are not checked, those of other classes still 
     listener.service = config::Service::relay;
     const auto of = [&](std::string_view path) {
         const auto made = make_rules(std::make_shared<const Settings>(config), listener);
-        return evaluate_recipient(*made, from(stranger), *smtp::ForwardPath::parse(path)).kind;
+        return judged_recipient(made, from(stranger), path).kind;
     };
     CHECK(of("nobody@here.example") == Kind::accept);
     for (const auto* path : {"nobody@customer.example", "nobody@alias.example", "nobody@boxes.example"})
@@ -175,6 +226,5 @@ TEST_CASE("XCLIENT makes it another client, of whom only what is said is known")
     const auto nobody = *described("ADDR=[UNAVAILABLE]");
     CHECK(nobody.peer() == "unknown[unknown]");
     CHECK_FALSE(nobody.has_address());
-    CHECK(evaluate_recipient(*rules(config::Service::relay), nobody, *smtp::ForwardPath::parse("user@remote.example"))
-              .kind == Kind::reject);
+    CHECK(judged_recipient(rules(config::Service::relay), nobody, "user@remote.example").kind == Kind::reject);
 }

@@ -9,15 +9,17 @@
 namespace config {
 
 struct VirtualAlias {
-    std::vector<std::string> domains; // lower case
+    std::vector<std::string> domains;       // lower case
+    std::vector<std::string> domain_tables; // further domains
     std::vector<std::string> tables;
 };
 
 struct VirtualMailbox {
-    std::vector<std::string> domains; // lower case
-    std::vector<std::string> users;   // tables; none: every name has a mailbox
-    std::string deliver;              // "maildir:…", "mbox:…" with {user}, {domain}, {value}; or a next hop
-    std::string user;                 // whose the files are
+    std::vector<std::string> domains;       // lower case
+    std::vector<std::string> domain_tables; // further domains
+    std::vector<std::string> users;         // tables; none: every name has a mailbox
+    std::string deliver;                    // "maildir:…", "mbox:…" with {user}, {domain}, {value}; or a next hop
+    std::string user;                       // whose the files are
 };
 
 // Single lists of tables: [relocated], [transport], [sender_relay].

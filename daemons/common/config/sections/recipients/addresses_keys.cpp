@@ -102,6 +102,9 @@ Section section_for(VirtualAlias& s) {
                 {"domains", domains(s.domains),
                  "Domains whose addresses are all in the tables: other addresses are rejected (550 5.1.1).",
                  "[\"lists.example.com\"]"},
+                {"domain_tables", lookup_tables(s.domain_tables),
+                 "Tables of further such domains: an entry with the domain as its key, with any value.",
+                 "[\"text:/etc/postrider/virtual_domains\"]"},
                 {"tables", lookup_tables(s.tables),
                  "Tables that map addresses to one or more others. Searched for user+extension@domain, user@domain, "
                  "user+extension and user (for local.domains), and @domain, which matches all addresses of the "
@@ -115,6 +118,9 @@ Section section_for(VirtualMailbox& s) {
             "Domains whose recipients have mailboxes on this host without being users of this system.",
             {
                 {"domains", domains(s.domains), "Domains of virtual mailboxes.", "[\"boxes.example.com\"]"},
+                {"domain_tables", lookup_tables(s.domain_tables),
+                 "Tables of further such domains: an entry with the domain as its key, with any value.",
+                 "[\"mysql:/etc/postrider/domains.cf\"]"},
                 {"recipients", lookup_tables(s.users),
                  "Tables of the addresses that exist: user+extension@domain, user@domain, @domain. If empty, every "
                  "address is accepted.",

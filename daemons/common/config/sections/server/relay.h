@@ -13,6 +13,8 @@ struct Relay {
     std::vector<std::string> client_certificates;
     bool verified_certificates = false;         // so may those with any that tls.client_ca_file verifies
     std::set<std::string, std::less<>> domains; // lower case; relayed for all clients; ".x": subdomains of x
+    std::vector<std::string> domain_tables;     // further domains
+    bool parent_domains = false;                // "example.com" in domain_tables is also for the domains below it
     std::vector<std::string> recipients;        // tables of the recipients that exist; empty: all are accepted
 };
 

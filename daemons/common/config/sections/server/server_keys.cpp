@@ -144,8 +144,16 @@ Section section_for(Relay& s) {
                  "Domains for which mail is accepted from all clients and relayed by route or MX (a secondary MX, a "
                  "gateway). \".example.com\" matches all domains below example.com.",
                  "[\"example.net\", \".example.net\"]"},
+                {"domain_tables", lookup_tables(s.domain_tables),
+                 "Tables of further such domains: an entry with the domain as its key, with any value; "
+                 "\".example.com\" is for all domains below example.com.",
+                 "[\"text:/etc/postrider/relay_domains\"]"},
+                {"parent_domains", BoolKey{&s.parent_domains},
+                 "Whether the entry example.com of domain_tables is for the domains below it too; then "
+                 "\".example.com\" is not looked up.",
+                 ""},
                 {"recipients", lookup_tables(s.recipients),
-                 "Tables of the recipients in relay.domains: user+extension@domain, user@domain, @domain. Others are "
+                 "Tables of the recipients in these domains: user+extension@domain, user@domain, @domain. Others are "
                  "rejected (550 5.1.1). If empty, all are accepted.",
                  "[\"text:/etc/postrider/relay_recipients\"]"},
             }};

@@ -177,6 +177,10 @@ Section section_for(Local& s) {
              "Domains whose mail is delivered on this host. The default is the host name, its short form, and "
              "localhost.",
              "[\"mail.example.com\", \"localhost\"]"},
+            {"domain_tables", lookup_tables(s.domain_tables),
+             "Tables of further such domains: an entry with the domain as its key, with any value. While one of these "
+             "tables does not answer, mail for domains that no list names waits.",
+             "[\"lmdb:/etc/postrider/local_domains\"]"},
             {"aliases", paths(s.aliases),
              "Alias files in the format of aliases(5), searched in this order. Changes are detected within two "
              "seconds. A file listed here must exist when the configuration is checked; the default file may be "
