@@ -31,6 +31,13 @@ class MailHost(Machine):
         theirs = ["postfix", *(f"postfix-{kind}" for kind in tables)] if system == POSTFIX else []
         super().__init__(folder, hostname, *packages, *theirs, postrider=installed if system == POSTRIDER else None)
         self.system, self.place = system, SETUPS / setup
+        try:
+            self.prepare(hostname)
+        except BaseException:
+            self.stop()
+            raise
+
+    def prepare(self, hostname):
         self.write("/etc/mailname", hostname.partition(".")[2] + "\n")
         self.write("/etc/aliases", "postmaster: root\n")
         for file in sorted(self.place.rglob("*")):
