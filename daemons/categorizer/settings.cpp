@@ -48,6 +48,10 @@ decide::ExpansionSettings settings_of(std::shared_ptr<const config::Config> conf
     out.transports = config::transport_names(config->commands, config->routes);
     for (const auto& command : config->commands) out.program_users.push_back(command.user);
     out.mailboxes = local.delivery.mailbox_command.empty() ? decide::Mailboxes::files : decide::Mailboxes::commands;
+    const auto known = [&](const char* kind) {
+        return std::ranges::find(local.known_recipients, kind) != local.known_recipients.end();
+    };
+    out.known_here = {.users = known("users"), .aliases = known("aliases")};
     out.default_user = rules.default_user;
     out.commands = permitted(rules.commands);
     out.files = permitted(rules.files);
@@ -56,6 +60,7 @@ decide::ExpansionSettings settings_of(std::shared_ptr<const config::Config> conf
                   .virtual_alias = addresses.virtual_alias.tables,
                   .mailboxes = addresses.virtual_mailbox.users,
                   .relay_recipients = config->relay.recipients,
+                  .local_recipients = local.recipients,
                   .relocated = addresses.relocated.tables,
                   .transport = addresses.transport.tables,
                   .sender_relay = addresses.sender_relay.tables};

@@ -121,11 +121,12 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
 void Smtpd::configure_access(const config::Config& config) {
     auto& access = worker_.policy_sources->access;
     for (const auto& listener : config.listeners)
-        if (const auto* rules = config::access_rules_for(config.access, listener))
-            access.rules
-                .emplace(listener.name,
-                         config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter))
-                .first->second.verification = config.verify.replies;
+        if (const auto* rules = config::access_rules_for(config.access, listener)) {
+            auto& made = access.rules[listener.name];
+            made = config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter);
+            made.verification = config.verify.replies;
+            made.sender_login_tables = config.auth.sender_login_tables;
+        }
     const auto& tests = config.client_tests;
     const bool has_tables = !config.relay.client_certificates.empty() || config.domain_classes().has_tables() ||
                             (tests.enabled && !tests.tables.empty());

@@ -14,6 +14,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from harness.hooks import NODE_MODULES  # noqa: E402
+from harness.installed import Installed  # noqa: E402
+from harness.machine import Machine  # noqa: E402
+from harness.mail_host import SYSTEMS, MailHost  # noqa: E402
 from harness.mta import BUILD, Mta  # noqa: E402
 from harness.names import Names  # noqa: E402
 from harness.network import Network, enter_own_network, inside_own_network  # noqa: E402
@@ -139,6 +142,50 @@ def network():
     one = Network()
     yield one
     one.close()
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory):
+    """The build, installed: for machines that have it."""
+    place = tmp_path_factory.mktemp("installed")
+    yield Installed(place)
+    shutil.rmtree(place)
+
+
+@pytest.fixture(params=SYSTEMS)
+def mail_host(request, folder, network, installed):
+    """mail_host(SETUP, HOSTNAME, PACKAGE …): one of tests/system/setups, not started yet; under Postfix, then under Postrider."""
+    made = []
+
+    def make(*what, **options):
+        made.append(MailHost(folder / "host", request.param, *what, installed=installed, **options))
+        return made[-1]
+    yield make
+    problems = [line for each in made for line in each.problems()]
+    for each in made:
+        each.stop()
+    assert not problems, "a daemon crashed, or was refused by its confinement:\n" + "\n".join(problems)
+
+
+@pytest.fixture
+def other_machine(folder, network):
+    """other_machine(HOSTNAME, PACKAGE …): somebody else's."""
+    made = []
+
+    def make(hostname, *packages):
+        made.append(Machine(folder / f"other{len(made)}", hostname, *packages))
+        return made[-1]
+    yield make
+    for each in made:
+        each.stop()
+
+
+@pytest.fixture
+def dns(network):
+    """What every machine of the test asks, on port 53."""
+    server = Names("127.0.0.1", 53)
+    yield server
+    server.stop()
 
 
 @pytest.fixture

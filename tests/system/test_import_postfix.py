@@ -322,7 +322,9 @@ smtp_generic_maps = hash:/etc/postfix/generic
     {"mydestination": "local.example", "smtpd_reject_unlisted_recipient": "no",
      "smtpd_recipient_restrictions": "reject_unauth_destination, reject_unlisted_recipient"},
     {"mydestination": "local.example", "smtpd_reject_unlisted_recipient": "no"},
-], ids=["gateway", "local", "listed", "unchecked"])
+    {"mydestination": "local.example", "local_recipient_maps": "inline:{ {ann = x} }"},
+    {"mydestination": "local.example", "local_recipient_maps": "$alias_maps inline:{ {@local.example = x} }"},
+], ids=["gateway", "local", "listed", "unchecked", "table", "domain"])
 def test_whom_a_gateway_knows_is_whom_postfix_knows(mta, block, postfix, settings):
     """Recipients of each class: what Debian's Postfix replies with the same settings, Postrider replies."""
     main = {"compatibility_level": "3.6", "myhostname": "gate.example", "mynetworks": "127.0.0.99/32", "alias_maps": "",

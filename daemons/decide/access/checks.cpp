@@ -222,7 +222,11 @@ Finding check(const Rule& rule, const Facts& facts, List list, const About& subj
     case Check::table:
     case Check::policy_service:
     case Check::rule_class:
-    case Check::unverified: break;
+    case Check::unverified:
+    case Check::foreign_sender:
+    case Check::foreign_sender_of_user:
+    case Check::foreign_sender_of_nobody:
+    case Check::foreign_known_sender: break;
     }
     return {};
 }

@@ -1,5 +1,6 @@
 #include "daemons/decide/access/evaluation.h"
 #include "daemons/decide/access/names.h"
+#include "daemons/decide/access/sender_login.h"
 #include "daemons/decide/rewriting/address_keys.h"
 #include "daemons/decide/routing/filter_destination.h"
 #include "libsmtp/text/trim.h"
@@ -174,6 +175,10 @@ Evaluation::Outcome Evaluation::apply(const Rule& rule) {
     case Check::policy_service: return apply_policy_service(rule);
     case Check::rule_class: return apply_class(rule);
     case Check::unverified: return verify_address(rule);
+    case Check::foreign_sender:
+    case Check::foreign_sender_of_user:
+    case Check::foreign_sender_of_nobody:
+    case Check::foreign_known_sender: return take_finding(check_sender_login(rule, facts_, rules_, questions_));
     default: return take_finding(check(rule, facts_, lists_[list_], about_of(subject_of(rule)), questions_));
     }
 }

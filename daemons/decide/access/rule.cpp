@@ -48,6 +48,10 @@ constexpr Word words[] = {
     {"reject_unknown_recipient_domain", Check::unknown, S::recipient},
     {"reject_unverified_sender", Check::unverified, S::sender},
     {"reject_unverified_recipient", Check::unverified, S::recipient},
+    {"reject_sender_login_mismatch", Check::foreign_sender, S::sender},
+    {"reject_authenticated_sender_login_mismatch", Check::foreign_sender_of_user, S::sender},
+    {"reject_unauthenticated_sender_login_mismatch", Check::foreign_sender_of_nobody, S::sender},
+    {"reject_known_sender_login_mismatch", Check::foreign_known_sender, S::sender},
     {"reject_rbl_client", Check::listed, S::client, Argument::zone, Servers::addresses},
     {"reject_rhsbl_client", Check::listed, S::client, Argument::zone},
     {"reject_rhsbl_reverse_client", Check::listed, S::reverse_client, Argument::zone},
@@ -101,10 +105,6 @@ constexpr std::pair<std::string_view, std::string_view> missing[] = {
     {"check_relay_domains", "use reject_unauth_destination"},
     {"reject_maps_rbl", "use reject_rbl_client for each list"},
     {"reject_unlisted_sender", "senders are not looked up"},
-    {"reject_sender_login_mismatch", "set auth.sender_match"},
-    {"reject_authenticated_sender_login_mismatch", "set auth.sender_match"},
-    {"reject_unauthenticated_sender_login_mismatch", "use a policy service"},
-    {"reject_known_sender_login_mismatch", "set auth.sender_match"},
     {"sleep", "smtpd.greeting_delay delays the greeting"},
 };
 

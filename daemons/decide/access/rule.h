@@ -45,11 +45,15 @@ enum class Check : std::uint8_t {
     done_anyway, // by every session, without a rule
     invalid_name,
     not_qualified,
-    unknown,    // not in the DNS
-    listed,     // in a DNS list: rejected
-    allowed,    // in a DNS list: permitted
-    unverified, // not known to be deliverable, at a server that receives its mail
-    table,      // what an access table says
+    unknown,                // not in the DNS
+    listed,                 // in a DNS list: rejected
+    allowed,                // in a DNS list: permitted
+    unverified,             // not known to be deliverable, at a server that receives its mail
+    foreign_sender,         // tables have other users for the sender, or none for that of a user who has authenticated
+    foreign_sender_of_user, // the same, only for clients that have authenticated
+    foreign_sender_of_nobody, // only for those that have not
+    foreign_known_sender,     // only for senders that the tables have
+    table,                    // what an access table says
     policy_service,
     rule_class,
 };
@@ -95,6 +99,7 @@ struct RuleSet {
     bool parent_domains = true;   // "example.com" in a table also matches names below it; else ".example.com" does
     char recipient_delimiter = 0; // 0: none
     VerificationReplies verification;
+    std::vector<std::string> sender_login_tables; // who owns a sender
     const std::vector<Rule>& list(List which) const;
 };
 

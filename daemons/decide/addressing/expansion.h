@@ -25,7 +25,12 @@ namespace decide {
 // Lists of tables, as the configuration writes them: the first one that has a key answers.
 struct AddressTables {
     std::vector<std::string> sender_canonical, recipient_canonical, virtual_alias, mailboxes, relay_recipients,
-        relocated, transport, sender_relay;
+        local_recipients, relocated, transport, sender_relay;
+};
+
+// What makes a local recipient known, besides tables.local_recipients.
+struct KnownHere {
+    bool users = true, aliases = true;
 };
 
 // Which lists may name "|command" or "/file".
@@ -55,6 +60,7 @@ struct ExpansionSettings {
     std::size_t bytes = 48 << 20;       // of text in one answer, about; the rest waits for the next answer
     std::size_t questions = 50'000;     // needed at a time, about; the rest is found out in the next run
     AddressTables tables;
+    KnownHere known_here;
     MasqueradeRules masquerade; // behind canonical tables
     MasqueradeClasses masquerade_classes;
     std::string local_transport; // a next hop for users' mailboxes; "" means as `local` is configured

@@ -95,7 +95,7 @@ private:
     // Without a list, every address is known.
     RecipientCheck listed(AddressClass where, const std::vector<std::string>& tables, const std::string& address) {
         if (tables.empty()) return by_transport(address);
-        const auto found = lookups_.in_tables(tables, address_keys(address, settings_.delimiter, BareNames::no));
+        const auto found = lookups_.in_tables(tables, keys(address));
         if (const auto word = wait_for(found.answer.status)) return *word;
         return found.answer.status == Status::none ? unknown(where) : by_transport(address);
     }
@@ -107,6 +107,7 @@ private:
         const auto plain = without_extension(name, settings_.delimiter);
         if (is_postmaster(plain)) return {};
         for (const auto& candidate : {name, plain}) {
+            if (!settings_.known_here.aliases) break;
             const auto alias = lookups_.alias(candidate).status;
             if (alias == AliasAnswer::Status::found) return {};
             if (alias == AliasAnswer::Status::not_yet) return {Verdict::pending};
@@ -114,7 +115,7 @@ private:
                 return {.verdict = Verdict::try_later, .text = std::string(not_now)};
         }
         for (const auto& candidate : {name, plain}) {
-            if (!can_be_user(candidate)) continue;
+            if (!settings_.known_here.users || !can_be_user(candidate)) continue;
             switch (lookups_.user(candidate)) {
             case UserAnswer::known:
             case UserAnswer::no_mailbox: return by_transport(address); // it waits for an alias
@@ -124,7 +125,9 @@ private:
             case UserAnswer::unknown: break;
             }
         }
-        return settings_.catch_all.empty() ? unknown(AddressClass::local) : RecipientCheck{};
+        if (!settings_.catch_all.empty()) return {};
+        if (settings_.tables.local_recipients.empty()) return unknown(AddressClass::local);
+        return listed(AddressClass::local, settings_.tables.local_recipients, address);
     }
 
     // A known recipient may still be rejected by a transport: "error:5.2.1 closed".

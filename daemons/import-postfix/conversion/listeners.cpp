@@ -448,6 +448,10 @@ void other_service(Import& import, const Service& service) {
         if (!is_used_transport(import, service)) return import.record_service(service, Kind::converted);
         return import_program(import, service);
     }
+    if (service.command == "spawn") // where a setting names it, that says what to do
+        return import.record_service(service, Kind::unsupported,
+                                     "spawn: systemd can start the program for each connection, see \"Programs that "
+                                     "spawn starts\" in postrider-from-postfix(7)");
     import.record_service(service, Kind::unsupported,
                           fmt::format("{}: programs that speak Postfix's own protocol have no counterpart: write a "
                                       "[command.NAME] for a program that reads a message",

@@ -11,13 +11,15 @@ namespace postrider {
 
 namespace {
 
+bool is_passwd(std::string_view word) { return word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname"; }
+
 // Users of this system, and aliases: those are known without being listed. A list without users of this system is
 // another one: their addresses would be accepted.
 bool is_usual_recipients(Import& import) {
     const auto aliases = import.words("alias_maps");
     bool users = false;
     for (const auto& word : import.words("local_recipient_maps")) {
-        const bool passwd = word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname";
+        const bool passwd = is_passwd(word);
         users = users || passwd;
         if (!passwd && std::ranges::find(aliases, word) == aliases.end()) return false;
     }
@@ -113,6 +115,26 @@ void forward_files(Import& import) {
     import.set("local.forward", toml(out), "forward_path");
 }
 
+// A list of the site's own: users, aliases, and tables.
+void listed_recipients(Import& import) {
+    constexpr std::string_view name = "local_recipient_maps";
+    const auto aliases = import.words("alias_maps");
+    bool users = false, some_aliases = false;
+    std::vector<std::string> tables;
+    for (const auto& word : import.words(name))
+        if (is_passwd(word))
+            users = true;
+        else if (std::ranges::find(aliases, word) != aliases.end())
+            some_aliases = true;
+        else if (auto table = converted_table(import, name, word))
+            tables.push_back(*std::move(table));
+    std::vector<std::string> known;
+    if (users) known.emplace_back("users");
+    if (some_aliases) known.emplace_back("aliases");
+    if (known.size() < 2) import.set("local.known_recipients", toml(known), name);
+    if (!tables.empty()) import.set("local.recipients", toml(tables), name);
+}
+
 // Of local.domains only: Postfix checks recipients of other classes whatever this list says.
 void local_recipients(Import& import) {
     if (!import.given("local_recipient_maps")) return;
@@ -120,10 +142,7 @@ void local_recipients(Import& import) {
     if (import.value("local_recipient_maps").empty())
         import.set("local.check_recipients", "false", "local_recipient_maps");
     else if (!is_usual_recipients(import))
-        import.mark_unsupported(
-            "local_recipient_maps",
-            "all users of this system, aliases and alias tables are valid recipients, regardless of "
-            "this list: local.users can restrict the users");
+        listed_recipients(import);
 }
 
 void aliases(Import& import) {

@@ -38,10 +38,29 @@ bool keeps_mail_from_leaving(std::string_view transport) {
     return name == "error" || name == "retry" || name == "discard";
 }
 
+// A socket behind which spawn(8) started a program: here the administrator has systemd do it.
+static std::optional<std::string> address_of_spawned(Import& import, std::string_view path) {
+    const auto service = std::ranges::find_if(import.services, [&](const auto& each) {
+        return each.type == "unix" && each.command == "spawn" &&
+               import.queue_path(path) == import.queue_path("private/" + each.name);
+    });
+    if (service == import.services.end()) return {};
+    const auto socket = fmt::format("/run/{}.sock", service->name);
+    import.record_unguarded(
+        *service, "spawn",
+        fmt::format("Postrider does not start such programs: let systemd start it for each connection to {}, as "
+                    "\"Programs that spawn starts\" in postrider-from-postfix(7) shows. Until then mail is rejected "
+                    "temporarily",
+                    socket));
+    return "unix:" + socket;
+}
+
 std::optional<std::string> service_address(Import& import, std::string_view text) {
     const auto place = postfix::destination_of(text);
     if (!place) return {};
     std::string address;
+    if (place->path)
+        if (auto spawned = address_of_spawned(import, place->host)) return spawned;
     if (place->path)
         address = "unix:" + import.queue_path(place->host);
     else if (place->host.find(':') != std::string::npos)

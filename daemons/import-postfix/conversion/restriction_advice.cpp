@@ -11,10 +11,6 @@ constexpr Advice advice[] = {
     {"reject_unlisted_sender", "senders are not looked up"},
     {"permit_mx_backup", "name the domains in relay.domains"},
     {"permit_naked_ip_address", "addresses instead of names are accepted"},
-    {"reject_unauthenticated_sender_login",
-     "use a policy service or a milter: auth.sender_match concerns authenticated "
-     "clients only"},
-    {"reject_known_sender_login", "set auth.sender_match, which covers every sender, or use a policy service"},
     {"sleep", "smtpd.greeting_delay makes strangers wait"},
 };
 

@@ -258,7 +258,7 @@ private:
             const auto restrictions = postfix::restrictions_of(import_.value(listener.values, list.name));
             bool for_our_domains = false; // permitted so far
             for (const auto& each : restrictions ? *restrictions : std::vector<postfix::Restriction>{}) {
-                if (access_.only_as_rule(each)) return true;
+                if (is_sender_login(each.word) ? owners(listener) != "" : access_.only_as_rule(each)) return true;
                 if ((each.word == "reject" || each.word == "defer") && !listener.submission && !for_our_domains)
                     return true;
                 for_our_domains =
@@ -271,15 +271,14 @@ private:
 
     void read_as_rules(const Import::Listener& listener) {
         std::vector<AccessRules::List> all;
+        for (const auto& name : import_.words("smtpd_restriction_classes"))
+            if (import_.value(name).contains("sender_login_mismatch")) sender_login(listener, lists[0], "");
         bool named = false; // permit_mynetworks, which needs relay.networks; what these may is in the lists
         for (const auto& list : lists) {
             auto restrictions = words_of(listener, list);
             for (const auto& each : restrictions) named = named || each.word == "permit_mynetworks";
             std::erase_if(restrictions, [&](const auto& each) {
-                const bool match = each.word == "reject_sender_login_mismatch" ||
-                                   each.word == "reject_authenticated_sender_login_mismatch";
-                if (match) sender_match(listener, list, each.word);
-                return match;
+                return is_sender_login(each.word) && !sender_login(listener, list, each.word);
             });
             const bool plain = std::ranges::all_of(
                 restrictions, [](const auto& each) { return std::ranges::find(fixed, each.word) != std::end(fixed); });
@@ -317,8 +316,8 @@ private:
                 on_list(listener, list, word, more);
             else if (word == "check_policy_service")
                 policy(listener, list, more);
-            else if (word == "reject_sender_login_mismatch" || word == "reject_authenticated_sender_login_mismatch")
-                sender_match(listener, list, word);
+            else if (is_sender_login(word))
+                sender_login(listener, list, word);
             else if (word == "warn_if_reject")
                 say(listener, list.name, fmt::format("warn_if_reject {}: only actual rejections are logged", more));
             else {
@@ -337,13 +336,40 @@ private:
             say(listener, list.name, fmt::format("{}: no counterpart; {}", words, advice));
     }
 
-    void sender_match(const Import::Listener& listener, const List& list, std::string_view word) {
-        import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
-        if (word == "reject_sender_login_mismatch" && !listener.submission &&
-            !import_.value(listener.values, "smtpd_sender_login_maps").empty())
+    static bool is_sender_login(std::string_view word) {
+        return word.starts_with("reject_") && word.ends_with("sender_login_mismatch");
+    }
+
+    // Postfix ignores these restrictions where AUTH is not offered.
+    bool has_logins(const Import::Listener& listener) {
+        return postfix::flag_of(import_.value(listener.values, "smtpd_sasl_auth_enable")).value_or(false);
+    }
+    std::string owners(const Import::Listener& listener) {
+        return has_logins(listener) ? import_.value(listener.values, "smtpd_sender_login_maps") : std::string();
+    }
+
+    // True: it is a rule, with the tables in auth.sender_login_tables. Without tables each user has their own address.
+    bool sender_login(const Import::Listener& listener, const List& list, std::string_view word) {
+        const auto maps = owners(listener);
+        import_.mark_converted("smtpd_sender_login_maps");
+        if (maps.empty()) {
+            const bool for_users =
+                word == "reject_sender_login_mismatch" || word == "reject_authenticated_sender_login_mismatch";
+            if (for_users && has_logins(listener)) import_.set("auth.sender_match", "true", list.name);
+            return false;
+        }
+        if (sender_logins_.empty()) {
+            sender_logins_ = maps;
+            std::vector<std::string> tables;
+            for (const auto& each : postfix::words_of(maps))
+                if (auto table = converted_table(import_, "smtpd_sender_login_maps", each))
+                    tables.push_back(*std::move(table));
+            import_.set("auth.sender_login_tables", toml(tables), "smtpd_sender_login_maps");
+        } else if (sender_logins_ != maps) {
             unguarded(listener, list.name, word,
-                      "only authenticated clients are held to their addresses (auth.sender_match); strangers may use "
-                      "them as sender: use a policy service or a milter");
+                      fmt::format("{} has other tables: auth.sender_login_tables is for all listeners", listener.name));
+        }
+        return true;
     }
 
     void on_list(const Import::Listener& listener, const List& list, std::string_view word, const std::string& more) {
@@ -489,6 +515,7 @@ private:
     std::vector<const Import::Listener*> not_for_mynetworks_;
     std::map<std::string, DnsList> dns_lists_;
     std::vector<Policy> policies_;
+    std::string sender_logins_; // smtpd_sender_login_maps of the first listener that has them
     AccessRules access_;
 };
 
@@ -682,9 +709,6 @@ void import_restrictions(Import& import) {
                                     IfLost::harmless); // ETRN is off
         }
     }
-    if (import.given("smtpd_sender_login_maps") && import.draft.find("auth.sender_match"))
-        import.add_remark("smtpd_sender_login_maps",
-                          "users send with their own address; postrider passwd --addresses allows others");
 }
 
 } // namespace postrider

@@ -50,6 +50,18 @@ std::vector<std::string> source_addresses(Import& import, const postfix::Service
     return valid_name ? out : std::vector<std::string>{};
 }
 
+bool has_limits(Import& import, const postfix::Service& service) {
+    return std::ranges::any_of(std::initializer_list<const char*>{"concurrency_limit", "rate_delay"}, [&](auto limit) {
+        return import.given(fmt::format("{}_destination_{}", service.name, limit));
+    });
+}
+
+// A pool has no limits, and comes before what transport tables say of the recipient: then it is a route.
+bool is_only_source_addresses(Import& import, const postfix::Service& service) {
+    return import.value("transport_maps").empty() && !has_limits(import, service) &&
+           !source_addresses(import, service).empty();
+}
+
 // "bulk:[out.example]": the transport, and the next hop.
 std::pair<std::string, std::string> parts_of(std::string_view value) {
     const auto colon = std::min(value.find(':'), value.size());
@@ -74,8 +86,10 @@ public:
         if (!transport.empty() && transport != "smtp" && transport != "relay") {
             const auto service = std::ranges::find_if(
                 import_.services, [&](const auto& each) { return each.type == "unix" && each.name == transport; });
-            if (service != import_.services.end() && becomes_route(import_, *service))
+            if (service != import_.services.end() && becomes_route(import_, *service)) {
+                as_all_mail(*service);
                 return hops_.push_back(fmt::format("{} {}:{}", entry.key, smtp::lowered(transport), hop.value_or("")));
+            }
             const auto addresses =
                 service == import_.services.end() ? std::vector<std::string>{} : source_addresses(import_, *service);
             if (addresses.empty())
@@ -103,6 +117,14 @@ public:
     }
 
 private:
+    // "slow:" in transport_maps means the recipient's domain; for a sender, the relay host if there is one.
+    void as_all_mail(const postfix::Service& service) {
+        const auto* all = import_.draft.find("route.\"*\".next_hop");
+        if (all && !import_.words("relayhost").empty() && !is_named_by_transport_maps(import_, service))
+            import_.draft.set(fmt::format("route.{}.next_hop", toml(smtp::lowered(service.name))), all->value,
+                              "relayhost");
+    }
+
     Import& import_;
     std::vector<std::string> pools_, hops_; // "@news.example bulk"
 };
@@ -110,7 +132,7 @@ private:
 } // namespace
 
 bool is_pool_for_senders(Import& import, const postfix::Service& service) {
-    return !source_addresses(import, service).empty() && is_named_for_senders(import, service);
+    return is_only_source_addresses(import, service) && is_named_for_senders(import, service);
 }
 
 bool is_named_for_senders(Import& import, const postfix::Service& service) {

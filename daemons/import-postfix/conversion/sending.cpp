@@ -186,7 +186,13 @@ void sources(Import& import) {
     if (out.empty()) return;
     import.set("pool.postfix.addresses", toml(out),
                import.given("smtp_bind_address") ? "smtp_bind_address" : "smtp_bind_address6");
-    import.draft.set(everywhere(import) + ".pool", toml("postfix"));
+    everywhere(import);
+    for (const auto& section : import.draft.sections("route.")) {
+        const auto* hop = import.draft.find(section + ".next_hop");
+        const bool here =
+            hop && (hop->value.contains("lmtp:") || hop->value.contains("[127.") || hop->value.contains("[::1]"));
+        if (!here && !import.draft.find(section + ".pool")) import.draft.set(section + ".pool", toml("postfix"));
+    }
 }
 
 } // namespace

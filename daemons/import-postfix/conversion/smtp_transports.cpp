@@ -89,16 +89,16 @@ private:
         if (!hops.empty()) set("fallback", toml(hops));
     }
 
-    // Its source addresses become a pool of the same name. What it does not set is main.cf's.
+    // Its source addresses become a pool of the same name, main.cf's that of all mail.
     void source() {
         const auto has = [&](std::string_view name) {
             return std::ranges::find(service_.overrides, name, &Setting::name) != service_.overrides.end();
         };
-        const bool has_some = has("smtp_bind_address") || has("smtp_bind_address6");
         const auto helo = has("smtp_helo_name") ? own("smtp_helo_name") : std::string();
+        if (helo.empty() && !has("smtp_bind_address") && !has("smtp_bind_address6")) return; // see sources()
         std::vector<std::string> addresses;
         for (const auto* name : {"smtp_bind_address", "smtp_bind_address6"}) {
-            const auto address = has_some ? own(name) : std::string();
+            const auto address = own(name);
             if (address.empty() || address == "0.0.0.0" || address == "::") continue;
             if (common::IpAddress::parse(address))
                 addresses.push_back(helo.empty() ? address : fmt::format("{} {}", address, helo));

@@ -103,6 +103,13 @@ std::vector<std::string> ConfigDraft::sections_with(std::string_view key, std::s
     return out;
 }
 
+std::vector<std::string> ConfigDraft::sections(std::string_view beginning) const {
+    std::vector<std::string> out;
+    for (const auto& section : sections_)
+        if (section.name.starts_with(beginning)) out.push_back(section.name);
+    return out;
+}
+
 bool ConfigDraft::has_section(std::string_view name) const {
     return std::ranges::find(sections_, name, &Section::name) != sections_.end();
 }

@@ -37,6 +37,8 @@ public:
     const Key* find(std::string_view path) const; // null: not set
     // The sections in which that key has that value.
     std::vector<std::string> sections_with(std::string_view key, std::string_view value) const;
+    // Whose names begin so.
+    std::vector<std::string> sections(std::string_view beginning) const;
     bool has_section(std::string_view name) const;
     void remove(std::string_view path); // "listen.smtp.": the whole section
     // The key in that line of the last text(), "queue.expiry"; "listen.smtp." for the heading

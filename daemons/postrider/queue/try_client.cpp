@@ -291,6 +291,7 @@ int try_client(const Arguments& arguments) {
     if (!facts) return usage;
     auto rules = config::rule_set(*access, config->access_classes, config->local.recipient_delimiter);
     rules.verification = config->verify.replies;
+    rules.sender_login_tables = config->auth.sender_login_tables;
     const auto decision = trial.decide(rules, *facts);
     if (arguments.json)
         print_trial_json(*listener, *facts, decision, trial.unasked());

@@ -71,7 +71,6 @@ TEST_CASE("what is no rule, or is not supported, is refused by name") {
         {"hash:/etc/x", "neither a rule"},
         {"check_ccert_access", "expected a table after it"},
         {"permit_mx_backup", "relay.domains"},
-        {"reject_sender_login_mismatch", "auth.sender_match"},
         {"sleep 3", "smtpd.greeting_delay"},
         {"reject_unlisted_sender", "not supported"},
     };

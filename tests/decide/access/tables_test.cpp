@@ -229,3 +229,37 @@ TEST_CASE("policy services answer like tables, about the subject of the list") {
         {rules, "554 5.7.1 <DATA>: Data command rejected: no", action("REJECT no"), List::data},
     });
 }
+
+TEST_CASE("who owns a sender") {
+    World world;
+    world.tables["t"] = {{"bob@far.example", "ann, bob"}, {"@far.example", "postmaster"}};
+    RuleSet rules;
+    rules.recipient_delimiter = '+';
+    rules.sender_login_tables = {"other", "t"};
+    const auto reply = [&](const char* rule, const char* sender, const char* login) {
+        rules.lists[List::sender] = rules_of({rule});
+        auto facts = stranger();
+        facts.sender = sender, facts.login = login;
+        const auto decision = decide_by(rules, facts, world);
+        return decision.rejection ? decision.rejection->line() : "";
+    };
+    const std::string not_owner = "553 5.7.1 <bob+x@far.example>: Sender address rejected: not owned by user carl";
+    const std::string stranger_of = "553 5.7.1 <bob@far.example>: Sender address rejected: not logged in";
+    const std::string unknown = "553 5.7.1 <x@else.example>: Sender address rejected: not owned by user ann";
+    const std::string both = "reject_sender_login_mismatch", users = "reject_authenticated_sender_login_mismatch",
+                      others = "reject_unauthenticated_sender_login_mismatch",
+                      known = "reject_known_sender_login_mismatch";
+    for (const auto& rule : {both, users, others, known}) {
+        CAPTURE(rule);
+        CHECK(reply(rule.c_str(), "bob@far.example", "ANN") == "");
+        CHECK(reply(rule.c_str(), "", "ann") == "");
+        CHECK(reply(rule.c_str(), "bob+x@far.example", "carl") == (rule == others ? "" : not_owner));
+        CHECK(reply(rule.c_str(), "bob@far.example", "") == (rule == users ? "" : stranger_of));
+        CHECK(reply(rule.c_str(), "x@else.example", "ann") == (rule == both || rule == users ? unknown : ""));
+        CHECK(reply(rule.c_str(), "x@else.example", "") == "");
+        CHECK(reply(rule.c_str(), "x@far.example", "postmaster") == "");
+    }
+    world.broken = {"other"};
+    CHECK(reply(both.c_str(), "bob@far.example", "ann") ==
+          "451 4.3.0 <bob@far.example>: Sender address rejected: Temporary lookup failure");
+}

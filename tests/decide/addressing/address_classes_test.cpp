@@ -236,6 +236,18 @@ TEST_CASE("recipients are checked as their class has it, and aliases are not fol
     CHECK(w.check("alice@here.example") == "unknown 5.7.1 no mail");
     w.settings.catch_all = "bob";
     CHECK(w.check("nobody@here.example") == "known");
+    w.settings.catch_all.clear();
+    w.table(&Tables::local_recipients, "text:/h") = {{"list@here.example", "x"}, {"mailman", "x"}, {"alice", "x"}};
+    for (const auto* listed : {"list@here.example", "list+x@here.example", "mailman@localhost", "bob@here.example"})
+        CHECK_MESSAGE(w.check(listed) == "known", listed);
+    CHECK(w.check("list@localhost") == "unknown 5.1.1 User unknown in local recipient table");
+    w.settings.known_here = {.users = false, .aliases = false};
+    for (const auto* unlisted : {"bob@here.example", "team@here.example"})
+        CHECK(w.check(unlisted) == "unknown 5.1.1 User unknown in local recipient table");
+    w.suppressed.clear();
+    CHECK(w.check("alice@here.example") == "known");
+    CHECK(w.check("postmaster@here.example") == "known");
+    w.settings.known_here = {};
     w.unknown_yet = {"dora", "dora@boxes.example"};
     CHECK(w.check("dora@here.example") == "not yet");
     CHECK(w.check("dora@boxes.example") == "not yet");

@@ -88,15 +88,10 @@ TEST_CASE("a guard of main.cf that has no counterpart is a line to decide about,
         {"smtpd_sender_restrictions = check_sender_access unix:passwd.byname", "check_sender_access unix:passwd.byname",
          "could not be converted"},
         {"smtpd_reject_unlisted_sender = yes", "smtpd_reject_unlisted_sender = yes", ""},
-        {"smtpd_sender_login_maps = hash:/x\nsmtpd_sender_restrictions = reject_sender_login_mismatch",
-         "smtpd_sender_restrictions: reject_sender_login_mismatch", "authenticated"},
-        {"smtpd_sender_restrictions = reject_known_sender_login_mismatch", "reject_known_sender_login_mismatch",
-         "auth.sender_match"},
         {"local_login_sender_maps = hash:/x", "local_login_sender_maps", "any sender"},
         {"authorized_submit_users = !www-data, static:all", "authorized_submit_users", "Every user"},
         {"authorized_mailq_users = root", "authorized_mailq_users", "Every user"},
-        {"local_recipient_maps = hash:/x", "local_recipient_maps = hash:/x", "users"},
-        {"local_recipient_maps = $alias_maps", "local_recipient_maps", "users"},
+        {"local_recipient_maps = nis:x", "local_recipient_maps = nis:x", ""},
         {"postscreen_access_list = cidr:/x\npostscreen_denylist_action = drop", "", ""}, // no postscreen: see below
         // Limits.
         {"smtpd_client_auth_rate_limit = 5", "smtpd_client_auth_rate_limit = 5", "auth.failures_per_network"},
@@ -352,6 +347,59 @@ TEST_CASE("a DNS list that rejects by itself still does beside postscreen's thre
     CHECK(key(from, "dns_list.\"c.example\".weight") == "3");
     const auto any = drafted(open_list + "reject_rbl_client z.example, reject_rbl_client z.example=127.0.0.9\n");
     CHECK(key(any, "dns_list.\"z.example\".answers") == "-"); // any answer
+}
+
+TEST_CASE("who owns a sender is in tables, for the listeners where users log in") {
+    const std::string port = "587 inet n - n - - smtpd -o smtpd_sasl_auth_enable=yes -o "
+                             "smtpd_sender_restrictions=reject_known_sender_login_mismatch";
+    const auto from = imported("smtpd_sender_login_maps = hash:/pf/s\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = x\n"
+                               "smtpd_sender_restrictions = reject_sender_login_mismatch\n",
+                               {{"/pf/s", "a@b.example ann, bob\n"}}, smtp_line + port + "\n");
+    CHECK_MESSAGE(undecided(from).empty(), all(undecided(from)));
+    CHECK(key(from, "auth.sender_login_tables") == R"(["text:/pf/s"])");
+    CHECK(key(from, "auth.sender_match") == "-");
+    CHECK(key(from, "access.postfix.sender") == R"(["reject_known_sender_login_mismatch"])");
+    CHECK(key(from, "access.postfix.listeners") == R"(["submission"])");
+    const auto other = drafted("smtpd_sender_login_maps = hash:/pf/s\nsmtpd_sasl_auth_enable = yes\n"
+                               "smtpd_sender_restrictions = reject_sender_login_mismatch\n",
+                               {{"/pf/s", "a@b.example ann\n"}, {"/pf/t", "a@b.example bob\n"}},
+                               smtp_line + port + " -o smtpd_sender_login_maps=hash:/pf/t\n");
+    CHECK(undecided(other).size() == 1);
+    const auto none =
+        drafted("smtpd_sasl_auth_enable = yes\nsmtpd_sender_restrictions = reject_sender_login_mismatch\n");
+    CHECK(key(none, "auth.sender_match") == "true");
+}
+
+TEST_CASE("a program that spawn(8) starts is for somebody else to start") {
+    const auto from = drafted("smtpd_recipient_restrictions = reject_unauth_destination, check_policy_service "
+                              "unix:private/policy\n",
+                              {}, smtp_line + "policy unix - n n - 0 spawn user=nobody argv=/usr/bin/policyd\n");
+    REQUIRE(undecided(from).size() == 1);
+    CHECK(undecided(from).front().find("policy unix: spawn") != std::string::npos);
+    CHECK(key(from, "policy.postfix_1.address") == R"("unix:/run/policy.sock")");
+}
+
+TEST_CASE("transports by sender with limits, or beside transports by recipient, are routes") {
+    const std::string bulk =
+        smtp_line + "bulk unix - - n - - smtp -o smtp_bind_address=192.0.2.7\nslow unix - - n - - smtp\n";
+    const std::string by_sender = "sender_dependent_default_transport_maps = inline:{ {@news.example=bulk:} }\n";
+    for (const auto* other :
+         {"bulk_destination_concurrency_limit = 3\n", "transport_maps = inline:{ {slow.example=slow:} }\n"}) {
+        CAPTURE(other);
+        const auto from = imported(by_sender + other + "smtp_bind_address = 192.0.2.1\n", {}, bulk);
+        CHECK(key(from, "pools.by_sender") == "-");
+        CHECK(key(from, "table.sender_transports.entries") == R"(["@news.example bulk:"])");
+        CHECK(key(from, "route.\"bulk\".pool") == R"("bulk")");
+        CHECK(key(from, "pool.bulk.addresses") == R"(["192.0.2.7"])");
+        CHECK(key(from, "route.\"*\".pool") == R"("postfix")");
+    }
+    const auto limited =
+        imported(by_sender + "bulk_destination_concurrency_limit = 3\nrelayhost = [r.example]\n", {}, bulk);
+    CHECK(key(limited, "route.\"bulk\".connections") == "3");
+    CHECK(key(limited, "route.\"bulk\".next_hop") == R"("[r.example]")");
+    const auto beside =
+        imported("transport_maps = inline:{ {slow.example=slow:} }\nsmtp_bind_address = 192.0.2.1\n", {}, bulk);
+    CHECK(key(beside, "route.\"slow\".pool") == R"("postfix")");
 }
 
 TEST_CASE("transports by sender that are only source addresses are pools") {

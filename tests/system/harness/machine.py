@@ -16,6 +16,7 @@ from .unpacked import tree
 from .watch import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
+LOGS = ("/var/log/postrider.log", "/var/log/mail.log")
 
 # Runs as process 1 of the machine. $1: its name; $2: where its root is to be; the others: what is laid over this machine's
 # files, the topmost first. Directory by directory, because none of the layers may be inside another one.
@@ -173,15 +174,21 @@ class Machine:
 
     def said(self):
         """The last words of everything that runs here."""
-        files = [self.folder / "output", *map(self.path, ("/var/log/postrider.log", "/var/log/mail.log"))]
+        files = [self.folder / "output", *map(self.path, LOGS)]
         return "".join(f"--- {file}\n" + "\n".join(file.read_text(errors="replace").splitlines()[-60:]) + "\n"
                        for file in files if file.exists())
 
     # -- Postrider
 
+    def install_package(self):
+        """As its Debian package does: the user, the spool, the commands' names; no configuration of its own yet."""
+        self.run("rm -f /usr/sbin/sendmail /usr/bin/mailq /usr/bin/newaliases /usr/lib/sendmail; rm -rf /var/spool/postrider\n"
+                 "systemd-sysusers postrider.conf\nsystemd-tmpfiles --create postrider.conf\nmkdir -p /etc/postrider\n"
+                 "postrider activate\nln -s /usr/local/share/doc/postrider /usr/share/doc/postrider 2>/dev/null || :\n"
+                 "[ -e /usr/bin/mail ] || ln -s s-nail /usr/bin/mail")
+
     def install_postrider(self, hostname, domain, *users, listen="*:25"):
-        """As its Debian package does: the user, the spool, the configuration. The users have Maildirs, so that the test can
-        read what they get."""
+        """The package, and the smallest configuration. The users have Maildirs, so that the test can read what they get."""
         for user in users:
             self.run(f"id {user} >/dev/null 2>&1 || useradd --create-home {user}")
         sample = subprocess.run(["sed", "-f", ROOT / "scripts/debian/loopback.sed", ROOT / "conf/postrider.toml"], check=True,
@@ -189,10 +196,7 @@ class Machine:
         self.write("/etc/postrider/postrider.toml", sample)
         self.write("/etc/mailname", f"{domain}\n")
         self.write("/etc/aliases", "postmaster: root\n")
-        self.run("rm -f /usr/sbin/sendmail /usr/bin/mailq /usr/bin/newaliases /usr/lib/sendmail; rm -rf /var/spool/postrider\n"
-                 "systemd-sysusers postrider.conf\nsystemd-tmpfiles --create postrider.conf\npostrider activate\n"
-                 "ln -s /usr/local/share/doc/postrider /usr/share/doc/postrider 2>/dev/null || :\n"
-                 "[ -e /usr/bin/mail ] || ln -s s-nail /usr/bin/mail")
+        self.install_package()
         self.configure(f'[listen.smtp]\naddresses = ["{listen}"]\n[mta]\nhostname = "{hostname}"\n[local]\ndomains = ["{domain}", "{hostname}", "localhost"]\n'
                        'mailbox = "maildir:{home}/Maildir"\n[log]\nfile = "/var/log/postrider.log"\nsyslog = false\n'
                        '[smtpd]\nreverse_lookup = false\n[dns]\ntimeout = "1s"\n[queue]\nreport_merge_window = "0s"\n'
@@ -219,9 +223,9 @@ class Machine:
 
     def problems(self):
         """What no recipe may cause to ours: crashes, and accesses that the confinement refuses."""
-        log = self.path("/var/log/postrider.log")
-        return [line for line in log.read_text(errors="replace").splitlines()
-                if re.search(r"was ended by signal (4|6|7|8|11)\b", line) or DENIED.search(line)] if log.exists() else []
+        logs = [log for log in map(self.path, LOGS) if log.exists()]
+        return [line for log in logs for line in log.read_text(errors="replace").splitlines()
+                if re.search(r"was ended by signal (4|6|7|8|11)\b", line) or DENIED.search(line)]
 
     def wait_log(self, pattern, seconds=20, file="/var/log/postrider.log"):
         return wait_until(lambda: self.path(file).exists() and re.search(pattern, self.read(file), re.M), seconds,

@@ -88,6 +88,7 @@ class Received:
     arguments: dict = field(default_factory=dict)  # "mail" → everything after MAIL FROM:<…>, …
     client: object = None  # the common name of the certificate that the client has shown
     at: float = field(default_factory=time.monotonic)
+    peer: str = ""  # the address it came from
 
     def header(self, name):
         found, lines = None, self.content.decode("utf-8", "replace").split("\r\n\r\n", 1)[0].split("\r\n")
@@ -217,6 +218,7 @@ class Session:
         self.buffer = b""
         self.forget()
         self.tls = self.client = None
+        self.peer = connection.getpeername()[0]
         connection.settimeout(120)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -324,7 +326,7 @@ class Session:
         lines = content.split(b"\r\n")
         content = b"\r\n".join(l[1:] if l.startswith(b".") else l for l in lines)
         message = Received(self.sender, list(self.recipients), content, self.number, self.tls,
-                           dict(self.arguments), self.client)
+                           dict(self.arguments), self.client, peer=self.peer)
         self.forget()
         # Recorded before the reply: what the peer is told was taken has been taken.
         behaviour = self.sink.behaviour("dot")

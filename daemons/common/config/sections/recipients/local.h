@@ -26,7 +26,9 @@ struct Local {
     std::vector<std::string> domain_tables; // further domains
     std::vector<std::string> aliases = {"/etc/aliases"};
     Mailbox mailbox;
-    bool check_recipients = true;          // unknown users are refused at RCPT, if smtpd.check_recipients
+    bool check_recipients = true; // unknown users are refused at RCPT, if smtpd.check_recipients
+    std::vector<std::string> known_recipients = {"users", "aliases"}; // what makes a recipient known at RCPT
+    std::vector<std::string> recipients;                              // tables of recipients that are known besides
     std::vector<std::string> users;        // only these; empty: the system's users (never empty in single-user mode)
     std::string postmaster;                // gets mail for postmaster if there is no alias; never empty after parse()
     std::string recipient_delimiter = "+"; // "" none

@@ -329,6 +329,11 @@ Section section_for(Auth& s) {
              "Maximum number of clients that wait for such a check; further ones get 454 4.7.0 (try again "
              "later).",
              ""},
+            {"sender_login_tables", lookup_tables(s.sender_login_tables),
+             "Tables of the users to whom a sender belongs, for the access rules reject_sender_login_mismatch and the "
+             "like: user+extension@domain, user@domain, @domain. The value has the names of the users, separated by "
+             "commas.",
+             "[\"text:/etc/postrider/sender_logins\"]"},
             {"sender_match", BoolKey{&s.sender_match},
              "Whether authenticated users may send only as themselves: NAME in a local domain or the origin, NAME "
              "itself if it is an address, and the addresses that the password file lists for them (553 5.7.1).",

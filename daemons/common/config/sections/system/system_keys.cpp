@@ -168,6 +168,8 @@ Section section_for(Log& s) {
             }};
 }
 
+constexpr std::string_view kinds_of_known_recipients[] = {"users", "aliases"};
+
 Section section_for(Local& s) {
     Section section{
         "local",
@@ -198,6 +200,14 @@ Section section_for(Local& s) {
              "Whether to reject unknown users of these domains at RCPT (550 5.1.1), if smtpd.check_recipients is on. "
              "Recipients in other domains are not affected.",
              ""},
+            {"known_recipients", one_of_list(s.known_recipients, kinds_of_known_recipients),
+             "What makes a recipient in these domains known at RCPT: \"users\", \"aliases\" (files and tables). "
+             "postmaster is always known.",
+             ""},
+            {"recipients", lookup_tables(s.recipients),
+             "Tables of recipients in these domains that are known besides: user+extension@domain, user@domain, user, "
+             "@domain. Without a transport, a user or an alias their mail is returned.",
+             "[\"text:/etc/postrider/local_recipients\"]"},
             {"postmaster", any_text(s.postmaster),
              "User or address that gets mail for postmaster if there is no alias for it. The default is root, or, in "
              "single-user mode, the first user in users. Mail for mailer-daemon goes to postmaster too, unless there "
