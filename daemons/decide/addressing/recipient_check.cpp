@@ -95,7 +95,8 @@ private:
     // Without a list, every address is known.
     RecipientCheck listed(AddressClass where, const std::vector<std::string>& tables, const std::string& address) {
         if (tables.empty()) return by_transport(address);
-        const auto found = lookups_.in_tables(tables, keys(address));
+        const auto bare = where == AddressClass::local ? BareNames::yes : BareNames::no;
+        const auto found = lookups_.in_tables(tables, address_keys(address, settings_.delimiter, bare));
         if (const auto word = wait_for(found.answer.status)) return *word;
         return found.answer.status == Status::none ? unknown(where) : by_transport(address);
     }
