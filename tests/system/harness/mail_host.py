@@ -31,13 +31,20 @@ class MailHost(Machine):
         theirs = ["postfix", *(f"postfix-{kind}" for kind in tables)] if system == POSTFIX else []
         super().__init__(folder, hostname, *packages, *theirs, postrider=installed if system == POSTRIDER else None)
         self.system, self.place = system, SETUPS / setup
+        try:
+            self.prepare(hostname)
+        except BaseException:
+            self.stop()
+            raise
+
+    def prepare(self, hostname):
         self.write("/etc/mailname", hostname.partition(".")[2] + "\n")
         self.write("/etc/aliases", "postmaster: root\n")
         for file in sorted(self.place.rglob("*")):
             if file.is_file():
                 self.write(f"/{file.relative_to(self.place)}", file.read_text(), mode=0o600 if "sasl_passwd" in file.name else 0o644)
         self.write("/etc/postfix/master.cf", whole_master((self.place / "etc/postfix/master.cf")))
-        (self.install_theirs if system == POSTFIX else self.install_ours)()
+        (self.install_theirs if self.system == POSTFIX else self.install_ours)()
 
     # -- the two systems
 
