@@ -44,7 +44,7 @@ class MailHost(Machine):
             if file.is_file():
                 self.write(f"/{file.relative_to(self.place)}", file.read_text(), mode=0o600 if "sasl_passwd" in file.name else 0o644)
         self.write("/etc/postfix/master.cf", whole_master((self.place / "etc/postfix/master.cf")))
-        (self.install_theirs if system == POSTFIX else self.install_ours)()
+        (self.install_theirs if self.system == POSTFIX else self.install_ours)()
 
     # -- the two systems
 
