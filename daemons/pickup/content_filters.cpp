@@ -84,6 +84,7 @@ void FilterRun::rewrite_header() {
 void FilterRun::take(common::CanonicalHeader::Outcome outcome) {
     for (const auto& warning : outcome.warnings)
         log_.warning("{}: canonical tables do not change all of the header: {}", queue_id_, warning);
+    filters_->problems->set("canonical tables", filters_->canonical->tables.problem());
     if (outcome.failed.empty()) return masquerade();
     log_.warning("{}: canonical tables: {}", queue_id_, outcome.failed);
     finish({smtp::Reply{451, {4, 3, 0}, "Temporary lookup failure"}});

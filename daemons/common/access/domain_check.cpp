@@ -12,15 +12,26 @@ std::string ascii_domain_of(std::string_view address) {
     return at == address.npos ? "" : idn::ascii_domain(address.substr(at + 1));
 }
 
+static TableAnswer answer_to(decide::access::Questions& questions, const std::string& table, const std::string& key) {
+    using Status = decide::access::Answer::Status;
+    auto answer = questions.ask(decide::access::Lookup::Kind::table, table, key);
+    if (!answer) return {TableAnswer::Status::not_yet, "", ""};
+    if (answer->status == Status::failed) return {TableAnswer::Status::unreadable, "", std::move(answer->why)};
+    return {answer->status == Status::found ? TableAnswer::Status::found : TableAnswer::Status::none, "", ""};
+}
+
 ClassAnswer class_of(const decide::DomainClasses& domains, const std::string& domain,
                      decide::access::Questions& questions) {
-    return domains.find(domain, [&](const std::string& table, const std::string& key) -> TableAnswer {
-        using Status = decide::access::Answer::Status;
-        auto answer = questions.ask(decide::access::Lookup::Kind::table, table, key);
-        if (!answer) return {TableAnswer::Status::not_yet, "", ""};
-        if (answer->status == Status::failed) return {TableAnswer::Status::unreadable, "", std::move(answer->why)};
-        return {answer->status == Status::found ? TableAnswer::Status::found : TableAnswer::Status::none, "", ""};
-    });
+    return domains.find(domain, [&](const auto& table, const auto& key) { return answer_to(questions, table, key); });
+}
+
+decide::access::Answer::Status is_local(const decide::DomainClasses& domains, const std::string& domain,
+                                        decide::access::Questions& questions) {
+    using Status = decide::access::Answer::Status;
+    const auto answer =
+        domains.is_local(domain, [&](const auto& table, const auto& key) { return answer_to(questions, table, key); });
+    if (answer) return *answer ? Status::found : Status::none;
+    return answer.error().status == TableAnswer::Status::not_yet ? Status::pending : Status::failed;
 }
 
 DomainCheck::DomainCheck(const decide::DomainClasses& domains, std::string domain,

@@ -17,6 +17,10 @@ std::string ascii_domain_of(std::string_view address);
 decide::ClassAnswer class_of(const decide::DomainClasses& domains, const std::string& domain,
                              decide::access::Questions& questions);
 
+// Are its users those of this system? pending, failed: as the tables of local.
+decide::access::Answer::Status is_local(const decide::DomainClasses& domains, const std::string& domain,
+                                        decide::access::Questions& questions);
+
 class DomainCheck {
 public:
     using Done = std::function<void(const decide::ClassAnswer&)>; // never pending

@@ -7,6 +7,7 @@
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/common/crypto/tls/context.h"
 #include "daemons/common/lookup/format/specification.h"
+#include "daemons/decide/access/sender_login.h"
 #include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/addressing/mailbox_path.h"
 #include <algorithm>
@@ -407,6 +408,10 @@ void Settlement::check_access() {
                 : rule.check == Check::policy_service
                     ? std::ranges::find(config_.policies, rule.argument, &PolicyService::name) != config_.policies.end()
                     : true;
+            if (decide::access::is_about_sender_login(rule.check) && config_.auth.sender_login_tables.empty())
+                toml_.problem_at(key,
+                                 fmt::format("{}: \"{}\" needs auth.sender_login_tables, which say who owns a sender",
+                                             key, rule.text));
             if (known) continue;
             toml_.problem_at(key, rule.check == Check::rule_class
                                       ? fmt::format("{0}: \"{1}\" is not a rule, and there is no [access_class.{1}]",

@@ -54,7 +54,8 @@ static bool is_of_headers(std::string_view key) { return key.starts_with("canoni
 static bool is_of_pickup(std::string_view key) { return is_of_headers(key) || key == "local.domain_tables"; }
 static bool is_of_smtpd(std::string_view key) {
     return is_of_headers(key) || key.starts_with("access.") || key.starts_with("access_class.") ||
-           key == "relay.client_certificates" || key == "client_tests.tables" || key.ends_with(".domain_tables");
+           key == "relay.client_certificates" || key == "client_tests.tables" || key == "auth.sender_login_tables" ||
+           key.ends_with(".domain_tables");
 }
 static bool is_generic(std::string_view key) { return key == "generic.tables" || key.ends_with(".generic_tables"); }
 static bool is_of_generic(std::string_view key) { return is_generic(key) || key == "local.domain_tables"; }

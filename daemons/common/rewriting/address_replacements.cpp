@@ -8,6 +8,7 @@
 namespace common {
 
 static constexpr std::size_t most_unreplaced = 20; // warnings
+static constexpr std::size_t most_under_way = 64;
 
 AddressReplacements::AddressReplacements(AwaitedTables& tables, const decide::RewritingSettings& settings, bool unicode,
                                          std::function<void()> wake)
@@ -23,8 +24,15 @@ std::size_t AddressReplacements::number_of(const List& tables) {
 
 AddressReplacements::State AddressReplacements::look_up() {
     if (pending_.empty() && !open_.empty()) begin();
-    for (const auto& need : std::exchange(to_ask_, {})) tables_.ask(need);
-    if (!why_.empty()) return State::failed;
+    if (!why_.empty()) {
+        open_.clear(), pending_.clear(), to_ask_.clear(); // no answer is needed now
+        return State::failed;
+    }
+    while (!to_ask_.empty() && under_way_ < most_under_way) {
+        const auto need = to_ask_.extract(to_ask_.begin());
+        ++under_way_;
+        tables_.ask(need.value());
+    }
     return pending_.empty() ? State::ready : State::waits;
 }
 
@@ -45,6 +53,7 @@ void AddressReplacements::answered(const decide::LookupRequest& request) {
 void AddressReplacements::settle(const decide::LookupRequest& request) {
     const auto need = pending_.find(request);
     if (need == pending_.end()) return;
+    if (!to_ask_.contains(*need)) --under_way_;
     if (memo_.look_up(*need, tables_.lookups()))
         to_ask_.erase(*need), pending_.erase(need);
     else
@@ -67,6 +76,7 @@ void AddressReplacements::begin() {
     });
     pending_ = std::move(lookups.unanswered());
     to_ask_ = pending_;
+    under_way_ = 0;
 }
 
 // A message that was not submitted with SMTPUTF8 must not need it behind this.

@@ -1,5 +1,6 @@
 // What tables make of the addresses of one message: each address is looked up in the tables of its place, until all
-// answers are known. Each answer is seen once, whatever happens to caches meanwhile. Knows tables; must not know fields
+// answers are known; few at a time, so that others who ask the same tables get their turn. Each answer is seen once,
+// whatever happens to caches meanwhile. Knows tables; must not know fields
 // or envelopes.
 #pragma once
 #include "daemons/common/rewriting/awaited_tables.h"
@@ -64,6 +65,7 @@ private:
     std::map<Place, std::string> replaced_;
     std::set<decide::LookupRequest> pending_;
     std::set<decide::LookupRequest> to_ask_; // those of them that have not been asked for
+    std::size_t under_way_ = 0;              // those that have been
     decide::AnswerMemo memo_;
     std::string why_;
     std::vector<std::string> warnings_;

@@ -20,6 +20,8 @@ public:
     // As tables::Tables.
     void configure(const std::vector<config::LookupTable>& sections, std::string maps_socket);
     const decide::ExpansionTables& lookups() const { return lookups_; }
+    // For status: which of them cannot be asked, "one; two"; "" all can.
+    std::string problem() const { return tables_.problem(); }
     void ask(const decide::LookupRequest& need) { tables_.ask(need.name, need.key); }
 
     // Called for each answer that is known now, never from within ask() or a lookup; it must destroy no waiter. An

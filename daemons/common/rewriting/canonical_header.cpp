@@ -7,6 +7,7 @@
 namespace common {
 
 static constexpr std::size_t most_notes = 20;
+static constexpr std::chrono::seconds time_limit{60}; // clients wait ten minutes (RFC 5321, section 4.5.3.2.6)
 
 std::shared_ptr<CanonicalTables> CanonicalTables::configured(Loop& loop, Log& log, const config::Canonical& rules,
                                                              const std::vector<config::LookupTable>& sections,
@@ -21,41 +22,70 @@ std::shared_ptr<CanonicalTables> CanonicalTables::configured(Loop& loop, Log& lo
 }
 
 CanonicalHeader::CanonicalHeader(CanonicalTables& tables, milter::Message& message)
-    : rules_(tables.rules), rewriting_(tables.rewriting), message_(message), hook_(tables.loop, [this] { go_on(); }),
-      replacements_(tables.tables, rewriting_, message.smtputf8(), [this] { hook_.schedule(); }) {}
+    : tables_(tables), message_(message), hook_(tables.loop, [this] { go_on(); }),
+      time_limit_(tables.loop,
+                  [this] { finish({fmt::format("no answers within {} s", time_limit.count()), outcome_.warnings}); }),
+      replacements_(tables.tables, tables.rewriting, message.smtputf8(), [this] { hook_.schedule(); }) {}
 
 std::optional<CanonicalHeader::Outcome> CanonicalHeader::run(Done done) {
     collect();
     auto outcome = look_up();
-    if (!outcome) done_ = std::move(done);
-    return outcome;
+    if (outcome) return outcome;
+    done_ = std::move(done);
+    time_limit_.start(time_limit);
+    return {};
 }
 
 void CanonicalHeader::go_on() {
-    auto outcome = look_up();
-    if (outcome) std::exchange(done_, nullptr)(*std::move(outcome));
+    if (auto outcome = look_up()) finish(*std::move(outcome));
+}
+
+void CanonicalHeader::finish(Outcome outcome) {
+    time_limit_.stop();
+    if (const auto done = std::exchange(done_, nullptr)) done(std::move(outcome));
 }
 
 void CanonicalHeader::note(std::string_view name, std::string_view reason) {
     if (outcome_.warnings.size() < most_notes)
-        outcome_.warnings.push_back(fmt::format("{}{}", smtp::printable(name, 100), reason));
+        outcome_.warnings.push_back(fmt::format("{}{}", smtp::printable(name, 300), reason));
 }
 
 static const std::vector<std::string>& header_tables(const config::Canonical& rules, smtp::AddressFieldKind kind) {
     return kind == smtp::AddressFieldKind::sender ? rules.header_sender : rules.header_recipient;
 }
 
+namespace {
+
+// The fields that list addresses, one by one. Those of senders have a limit of their own, which a long list of
+// recipients does not use up.
+class ListedFields {
+public:
+    smtp::HeaderAddresses of(const std::string& field) {
+        const auto name = std::string_view(field).substr(0, field.find(':'));
+        auto& limits = smtp::address_field_kind(name) == smtp::AddressFieldKind::sender ? senders_ : recipients_;
+        auto found = smtp::addresses_of_header(smtp::scan_header(field), limits);
+        for (const auto& listed : found.fields) limits.addresses -= listed.addresses.size();
+        return found;
+    }
+
+private:
+    smtp::HeaderAddressLimits senders_, recipients_;
+};
+
+} // namespace
+
 void CanonicalHeader::collect() {
-    smtp::HeaderAddressLimits limits;
+    ListedFields listed_fields;
     bool complete = true;
+    std::vector<std::string> unreadable;
     for (const auto& field : message_.fields()) {
-        const auto found = smtp::addresses_of_header(smtp::scan_header(field), limits);
+        const auto found = listed_fields.of(field);
         complete = complete && found.complete;
-        for (const auto& unreadable : found.unreadable)
-            note(unreadable.name, " is not a list of addresses: " + unreadable.why);
+        for (const auto& each : found.unreadable)
+            unreadable.push_back(
+                fmt::format("{} is not a list of addresses: {}", smtp::printable(each.name, 100), each.why));
         for (const auto& listed : found.fields) {
-            limits.addresses -= listed.addresses.size();
-            const auto& tables = header_tables(rules_, listed.kind);
+            const auto& tables = header_tables(tables_.rules, listed.kind);
             if (tables.empty()) continue;
             const auto list = replacements_.number_of(tables);
             for (const auto& address : listed.addresses)
@@ -63,6 +93,7 @@ void CanonicalHeader::collect() {
         }
     }
     if (!complete) note("the header", " has fields that are too long, or too many addresses");
+    for (const auto& each : unreadable) note(each, "");
 }
 
 std::optional<CanonicalHeader::Outcome> CanonicalHeader::look_up() {
@@ -78,12 +109,11 @@ std::optional<CanonicalHeader::Outcome> CanonicalHeader::look_up() {
 
 void CanonicalHeader::edit() {
     if (replacements_.empty()) return;
-    smtp::HeaderAddressLimits limits;
+    ListedFields listed_fields;
     for (std::size_t number = 0; number < message_.fields().size(); ++number) {
         const std::string field = message_.fields()[number]; // which the edit replaces
-        for (const auto& listed : smtp::addresses_of_header(smtp::scan_header(field), limits).fields) {
-            limits.addresses -= listed.addresses.size();
-            const auto& tables = header_tables(rules_, listed.kind);
+        for (const auto& listed : listed_fields.of(field).fields) {
+            const auto& tables = header_tables(tables_.rules, listed.kind);
             if (tables.empty()) continue;
             const auto list = replacements_.number_of(tables);
             auto text = smtp::rewritten_field(listed, [&](smtp::AddressFieldKind, const std::string& address) {

@@ -5,6 +5,7 @@
 #include "daemons/common/filters/milter/message.h"
 #include "daemons/common/rewriting/address_replacements.h"
 #include "daemons/common/runtime/loop.h"
+#include "daemons/common/runtime/timer.h"
 #include <functional>
 #include <memory>
 #include <optional>
@@ -34,7 +35,7 @@ public:
     };
     using Done = std::function<void(Outcome)>;
 
-    // `message` is loaded. All outlive it.
+    // `message` is loaded. All outlive it. It ends after a minute, whatever tables do.
     CanonicalHeader(CanonicalTables& tables, milter::Message& message);
     CanonicalHeader(const CanonicalHeader&) = delete;
 
@@ -44,14 +45,15 @@ public:
 private:
     void collect();
     void go_on();
+    void finish(Outcome outcome);
     std::optional<Outcome> look_up();
     void edit();
     void note(std::string_view name, std::string_view reason);
 
-    const config::Canonical rules_;
-    const decide::RewritingSettings rewriting_;
+    CanonicalTables& tables_;
     milter::Message& message_;
     TurnHook hook_;
+    Timer time_limit_;
     AddressReplacements replacements_;
     Done done_;
     Outcome outcome_;

@@ -71,7 +71,8 @@ void RecipientChecker::finish(std::uint64_t request, Answer answer) {
     auto question = open_.extract(request); // gone: cancelled
     if (question.empty()) return;
     const auto now = Loop::now().monotonic;
-    if (answer.verdict != Verdict::try_later) {
+    // Our own domains are asked about: "not ours" is a table that changes just now.
+    if (answer.verdict != Verdict::try_later && answer.verdict != Verdict::not_ours) {
         if (new_cache_.size() >= max_cached) {
             old_cache_ = std::move(new_cache_);
             new_cache_.clear();

@@ -66,9 +66,9 @@ Status ours(const Facts& facts, Subject subject, Questions& questions) {
 }
 
 // What a rule finds that depends on it, while it is not known.
-Finding not_known(Status status, const About& about) {
+Finding not_known(Status status, const About& about, Kind kind = Kind::reject) {
     if (status == Status::pending) return {Kind::pending};
-    return rejection(about, 451, {4, 3, 0}, "Temporary lookup failure");
+    return rejection(about, 451, {4, 3, 0}, "Temporary lookup failure", kind);
 }
 bool is_known(Status status) { return status == Status::found || status == Status::none; }
 
@@ -119,9 +119,14 @@ Finding check_known(const Rule& rule, const Facts& facts, const About& about, Qu
         return facts.reverse_name != unknown_name ? Finding{} : nameless({4, 7, 1}, "reverse hostname");
     if (rule.subject == Subject::helo) return check_known_greeting(about, questions);
     if (about.name.empty()) return {};
+    // Tables of our domains matter only for a domain that nothing else knows: while one is away, others pass.
+    const auto by_name = rule.subject == Subject::sender ? facts.sender_ours : facts.recipient_ours;
+    if (by_name == Facts::Ours::yes) return {};
+    auto found = check_known_domain(about, questions);
+    if (found.kind == Kind::nothing || found.kind == Kind::pending) return found;
     const auto own = ours(facts, rule.subject, questions);
     if (!is_known(own)) return not_known(own, about);
-    return own == Status::found ? Finding{} : check_known_domain(about, questions);
+    return own == Status::found ? Finding{} : found;
 }
 
 // --- lists in the DNS
@@ -146,7 +151,7 @@ Finding check_listed(const Rule& rule, const Facts& facts, const About& about, Q
     if (!text) return {};
     if (rule.check == Check::allowed && facts.recipient) { // a list of good clients must not let them relay
         const auto own = ours(facts, Subject::recipient, questions);
-        if (!is_known(own)) return not_known(own, about);
+        if (!is_known(own)) return not_known(own, about, Kind::defer_if_reject); // not to permit is safe
         if (own == Status::none) return {};
     }
     const auto name = listed_name(rule, facts, *text);
@@ -194,7 +199,9 @@ Finding check(const Rule& rule, const Facts& facts, List list, const About& subj
     case Check::defer_elsewhere: {
         if (!facts.recipient) return {};
         const auto own = ours(facts, Subject::recipient, questions);
-        if (!is_known(own)) return not_known(own, {*facts.recipient, recipient_kind});
+        const bool permits = rule.check == Check::permit_ours; // not to permit is safe: other rules may
+        if (!is_known(own))
+            return not_known(own, {*facts.recipient, recipient_kind}, permits ? Kind::defer_if_reject : Kind::reject);
         if (rule.check == Check::permit_ours) return permit_if(own == Status::found);
         if (own == Status::found) return {};
         return {Kind::reject,

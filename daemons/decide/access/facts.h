@@ -32,6 +32,11 @@ struct Facts {
     // Are their domains ours? in_tables: look_up_ours() knows, with the status of a lookup: found if so.
     enum class Ours : std::uint8_t { no, yes, in_tables } sender_ours = Ours::no, recipient_ours = Ours::no;
     std::function<Answer::Status(Subject subject, Questions& questions)> look_up_ours = {};
+    // For rules about who owns the sender: its domain as the DNS has it, and whether its users are those of this
+    // system.
+    std::string sender_domain;
+    Ours sender_local = Ours::no;
+    std::function<Answer::Status(Questions& questions)> look_up_local = {};
     bool sender_was_bare = false;        // its domain is ours and was not said: trusted clients' senders are completed
     std::uint32_t recipients = 0;        // accepted so far
     bool held = false;                   // the message will be held already

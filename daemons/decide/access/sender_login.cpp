@@ -1,7 +1,9 @@
 #include "daemons/decide/access/sender_login.h"
 #include "daemons/decide/rewriting/address_keys.h"
+#include "libsmtp/message/address.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
+#include <vector>
 
 namespace decide::access {
 
@@ -19,14 +21,32 @@ bool has_user(std::string_view users, std::string_view login) {
     return false;
 }
 
+// Its local part without quotation marks, its domain as it was said, and as the DNS has it.
+std::vector<std::string> forms_of(const std::string& sender, const std::string& dns_domain) {
+    const auto at = sender.rfind('@');
+    const auto parsed = smtp::Mailbox::parse(sender);
+    const auto local = parsed ? parsed->local_part : sender.substr(0, at);
+    if (at == sender.npos) return {local};
+    const auto domain = sender.substr(at + 1);
+    std::vector<std::string> out = {local + "@" + domain};
+    if (!dns_domain.empty() && !smtp::same_ignoring_case(domain, dns_domain)) out.push_back(local + "@" + dns_domain);
+    return out;
+}
+
 // Who owns the address, as the first table says that has it; none: pending.
-std::optional<Answer> owners_of(const std::string& sender, const RuleSet& rules, Questions& questions) {
-    for (const auto& key : address_keys(sender, rules.recipient_delimiter, BareNames::no))
-        for (const auto& table : rules.sender_login_tables) {
-            if (key.match != AddressKey::Match::whole && has_patterns(table)) continue;
-            auto answer = questions.ask(Lookup::Kind::table, table, key.text);
-            if (!answer || answer->status != Answer::Status::none) return answer;
-        }
+std::optional<Answer> owners_of(const Facts& facts, const RuleSet& rules, Questions& questions) {
+    auto local = facts.sender_local == Facts::Ours::yes ? Answer::Status::found : Answer::Status::none;
+    if (facts.sender_local == Facts::Ours::in_tables) local = facts.look_up_local(questions);
+    if (local == Answer::Status::pending) return {};
+    if (local == Answer::Status::failed) return Answer{.status = local};
+    const auto bare = local == Answer::Status::found ? BareNames::yes : BareNames::no;
+    for (const auto& form : forms_of(*facts.sender, facts.sender_domain))
+        for (const auto& key : address_keys(form, rules.recipient_delimiter, bare))
+            for (const auto& table : rules.sender_login_tables) {
+                if (key.match != AddressKey::Match::whole && has_patterns(table)) continue;
+                auto answer = questions.ask(Lookup::Kind::table, table, key.text);
+                if (!answer || answer->status != Answer::Status::none) return answer;
+            }
     return Answer{};
 }
 
@@ -41,7 +61,7 @@ Finding check_sender_login(const Rule& rule, const Facts& facts, const RuleSet& 
     if (!facts.sender || facts.sender->empty()) return {};
     const bool authenticated = !facts.login.empty();
     if (rule.check == (authenticated ? Check::foreign_sender_of_nobody : Check::foreign_sender_of_user)) return {};
-    const auto owners = owners_of(*facts.sender, rules, questions);
+    const auto owners = owners_of(facts, rules, questions);
     if (!owners) return {Finding::Kind::pending};
     const About sender{*facts.sender, sender_kind};
     if (owners->status == Answer::Status::failed)

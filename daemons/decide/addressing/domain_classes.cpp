@@ -1,5 +1,7 @@
 #include "daemons/decide/addressing/domain_classes.h"
 #include "daemons/decide/rewriting/address_keys.h"
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace decide {
@@ -10,12 +12,17 @@ namespace {
 
 bool is_literal(std::string_view domain) { return domain.starts_with('['); }
 
+// Whoever writes an address chooses the number of its labels, and each is a query: parents have at most this many.
+constexpr std::ptrdiff_t most_labels = 8;
+
+// The nearest one first.
 std::vector<std::string> keys_of_parents(std::string_view domain, DomainTables::Parents parents) {
     std::vector<std::string> out;
     if (is_literal(domain)) return out;
     const std::size_t dotted = parents == DomainTables::Parents::dotted ? 0 : 1;
     for (auto dot = domain.find('.'); dot != domain.npos && dot + 1 < domain.size(); dot = domain.find('.', dot + 1))
-        out.emplace_back(domain.substr(dot + dotted));
+        if (const auto parent = domain.substr(dot + 1); std::ranges::count(parent, '.') < most_labels)
+            out.emplace_back(domain.substr(dot + dotted));
     return out;
 }
 
@@ -41,6 +48,7 @@ public:
             if (found(table, key)) return true;
         return false;
     }
+    bool pending() const { return pending_; }
     template <class T> std::expected<T, TableAnswer> result(T otherwise) {
         if (pending_) return std::unexpected(TableAnswer{Status::not_yet, "", ""});
         if (failure_.status == Status::unreadable) return std::unexpected(std::move(failure_));
@@ -82,6 +90,7 @@ ClassAnswer DomainClasses::find(std::string_view domain, const LookUp& look_up) 
     if (below_a_relayed_one(domain)) return search.result(relay);
     if (tables_.relay.empty()) return search.result(remote);
     if (search.found(tables_.relay, key)) return search.result(relay);
+    if (search.pending()) return search.result(remote); // parents are asked for only if they are needed
     for (const auto& parent : keys_of_parents(domain, tables_.parents))
         for (const auto& table : tables_.relay)
             if (!has_patterns(table) && search.found(table, parent)) return search.result(relay);

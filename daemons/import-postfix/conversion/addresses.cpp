@@ -124,10 +124,16 @@ void canonical(Import& import) {
         import.mark_converted(classes);
         if (import.value(setting).empty()) return import.mark_converted(setting);
         const auto tables = converted_tables(import, setting);
+        bool repeated = false; // Postfix would look the result of the other setting up in canonical_maps
         for (const auto& word : import.words(classes))
             for (auto& each : all)
-                if (each.name == word && (each.setting == setting || setting == "canonical_maps"))
+                if (each.name == word && (each.setting == setting || setting == "canonical_maps")) {
+                    repeated = repeated || !each.tables.empty();
                     each.tables.insert(each.tables.end(), tables.begin(), tables.end());
+                }
+        if (repeated && !tables.empty())
+            import.add_remark(setting, "asked only for addresses that the tables of the more specific settings do not "
+                                       "have; their results are not looked up again: name final addresses there");
     };
     add("sender_canonical_maps", "sender_canonical_classes");
     add("recipient_canonical_maps", "recipient_canonical_classes");
@@ -137,6 +143,14 @@ void canonical(Import& import) {
         if (each.tables.empty()) continue;
         import.set(each.key, toml(each.tables), import.value(each.setting).empty() ? "canonical_maps" : each.setting);
         headers = headers || each.name.starts_with("header");
+    }
+    for (const auto& listener : import.listeners) {
+        const auto options = postfix::words_of(import.value(listener.values, "receive_override_options"));
+        if (headers && std::ranges::find(options, "no_address_mappings") != options.end())
+            import.add_remark("receive_override_options",
+                              fmt::format("no_address_mappings of {}: canonical.header_origins decides whose header is "
+                                          "rewritten, for all listeners",
+                                          listener.name));
     }
     if (headers)
         import.set("canonical.header_origins", toml(origins_of_rewritten_headers(import)),

@@ -190,7 +190,7 @@ constexpr SettingMapping content[] = {
     {"content_filter", "listen.NAME.content_filter, submit.content_filter", custom, unguarded,
      "Filters that speak SMTP or LMTP. A limit of processes of their transport becomes one of connections in a [route]. Programs (pipe) have no counterpart."},
     {"receive_override_options", "", obsolete, harmless,
-     "Addresses are never changed before a content filter; listeners with no_milters are omitted from milters. With no_header_body_checks, one takes mail back from the filters that FILTER names."},
+     "Addresses of the envelope are never changed before a content filter, those in the header are; listeners with no_milters are omitted from milters. With no_header_body_checks, one takes mail back from the filters that FILTER names."},
     {"default_filter_nexthop", "", none, harmless, "content_filter names it."},
     {"smtpd_milters", "milter.NAME", custom, unguarded,
      "One section for each; services with \"-o smtpd_milters=\" are omitted from its listeners."},

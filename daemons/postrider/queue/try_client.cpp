@@ -6,6 +6,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/terminal/text.h"
+#include "daemons/common/text/idn.h"
 #include "daemons/decide/access/evaluation.h"
 #include "daemons/postrider/command/command.h"
 #include "libsmtp/message/address.h"
@@ -156,7 +157,13 @@ std::optional<Facts> Trial::facts(const Arguments& arguments) {
     facts.helo = arguments.option("--helo").value_or(facts.client_name);
     facts.sender = address_of("--from", arguments.option("--from").value_or(""));
     if (!facts.sender) return {};
-    facts.sender_ours = ours(class_of(*facts.sender));
+    const auto where = class_of(*facts.sender);
+    facts.sender_ours = ours(where);
+    facts.sender_domain = common::ascii_domain_of(*facts.sender);
+    const bool local = where == decide::AddressClass::local || facts.sender_domain.empty() ||
+                       facts.sender_domain == idn::ascii_domain(config_.mta.origin);
+    facts.sender_local = !where && !local ? Facts::Ours::in_tables : local ? Facts::Ours::yes : Facts::Ours::no;
+    facts.look_up_local = [](auto&) { return decide::access::Answer::Status::failed; };
     facts.look_up_ours = [](auto, auto&) { return decide::access::Answer::Status::failed; }; // has been tried
     const auto to = arguments.words.empty() ? arguments.option("--to") : std::optional(arguments.words[0]);
     if (!to) return facts;

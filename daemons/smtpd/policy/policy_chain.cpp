@@ -53,6 +53,7 @@ bool PolicyChain::combine(PolicyVerdict verdict) {
     append(combined_.notes, verdict.notes);
     append(combined_.fields, verdict.fields);
     append(combined_.added_recipients, verdict.added_recipients);
+    context.discarded = context.discarded || !verdict.discard.empty();
     for (auto part : {&PolicyVerdict::hold, &PolicyVerdict::discard})
         if (combined_.*part == "") combined_.*part = std::move(verdict.*part);
     if (!verdict.content_filter.empty()) combined_.content_filter = std::move(verdict.content_filter);
@@ -76,6 +77,7 @@ void PolicyChain::on_verdict(PolicyVerdict verdict) {
 }
 
 void PolicyChain::transaction_over() {
+    context.discarded = false;
     for (auto& check : checks_) check->transaction_over();
 }
 

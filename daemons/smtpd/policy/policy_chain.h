@@ -41,6 +41,7 @@ struct PolicyContext {
     milter::Message* message = nullptr;                        // end_of_data: its content
     bool stressed = false;
     bool postmaster = false; // the recipient is postmaster: every client may reach it
+    bool discarded = false;  // the transaction: it is accepted, but nothing becomes of it
 };
 
 // Whose verdict something is: log lines distinguish it.

@@ -1,5 +1,6 @@
 #include "daemons/smtpd/session/access_control.h"
 #include "daemons/common/access/domain_check.h"
+#include "daemons/common/text/idn.h"
 #include <algorithm>
 
 namespace smtpd {
@@ -82,6 +83,8 @@ Facts AccessControl::facts_of(Stage stage) const {
     if (stage >= Stage::mail) {
         facts.sender = context.sender;
         facts.sender_ours = ours(context.sender);
+        facts.sender_domain = common::ascii_domain_of(context.sender);
+        facts.sender_local = Facts::Ours::in_tables; // or names decide there
         facts.sender_was_bare = context.sender_was_bare;
     }
     if (stage >= Stage::rcpt && !context.recipient.empty()) {
@@ -90,6 +93,11 @@ Facts AccessControl::facts_of(Stage stage) const {
     }
     facts.look_up_ours = [this](decide::access::Subject subject, decide::access::Questions& questions) {
         return look_up_ours(subject == decide::access::Subject::sender ? *facts_.sender : *facts_.recipient, questions);
+    };
+    facts.look_up_local = [this](decide::access::Questions& questions) {
+        const auto& domain = facts_.sender_domain;
+        if (domain.empty() || domain == idn::ascii_domain(rules_.config->mta.origin)) return Answer::Status::found;
+        return common::is_local(rules_.config->domains, domain, questions);
     };
     if (stage <= Stage::rcpt)
         for (const auto& each : defer_if_permit_)

@@ -37,7 +37,9 @@ std::optional<CertificatePermission> CertificateCheck::look_up() {
         }
     // An authority chooses its names without knowing those of the table. "?" stands for characters that differ.
     if (relay.verified_certificates && certificate_.problem.empty())
-        return permitted(certificate_.subject.contains('?') ? "" : "CN=" + certificate_.subject, false);
+        return permitted(
+            certificate_.subject.empty() || certificate_.subject.contains('?') ? "" : "CN=" + certificate_.subject,
+            false);
     std::string why;
     if (!relay.client_certificates.empty())
         why = fmt::format("relay.client_certificates lists neither {} nor its key, {}", certificate_.fingerprint,

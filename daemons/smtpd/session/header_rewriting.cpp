@@ -4,10 +4,10 @@
 
 namespace smtpd {
 
-HeaderRewriting::HeaderRewriting(const Rules& rules, bool of_our_networks,
-                                 std::shared_ptr<common::CanonicalTables> canonical, common::Log& log)
+HeaderRewriting::HeaderRewriting(const Rules& rules, bool of_our_networks, std::shared_ptr<PolicySources> sources,
+                                 common::Log& log)
     : config_(rules.config), service_(rules.listener.service), of_our_networks_(of_our_networks),
-      canonical_(std::move(canonical)), log_(log) {}
+      sources_(std::move(sources)), log_(log) {}
 
 decide::MailOrigin HeaderRewriting::origin_of(const PolicyContext& context) const {
     using decide::MailOrigin;
@@ -19,10 +19,11 @@ decide::MailOrigin HeaderRewriting::origin_of(const PolicyContext& context) cons
 }
 
 std::optional<PolicyVerdict> HeaderRewriting::ask(Stage stage, const PolicyContext& context, Done done) {
-    if (stage != Stage::end_of_data) return PolicyVerdict{};
+    if (stage != Stage::end_of_data || context.discarded) return PolicyVerdict{};
     const auto origin = origin_of(context);
     const auto& masquerade = config_->addresses.masquerade;
-    canonical_applies_ = canonical_ && any_of(canonical_->rules.header_origins, origin);
+    const auto& canonical = sources_->canonical;
+    canonical_applies_ = canonical && any_of(canonical->rules.header_origins, origin);
     masquerade_applies_ = masquerade.rewrites_headers() && any_of(masquerade.header_origins, origin);
     if (!canonical_applies_ && !masquerade_applies_) return PolicyVerdict{};
     verdict_.reset();
@@ -39,7 +40,7 @@ std::optional<PolicyVerdict> HeaderRewriting::ask(Stage stage, const PolicyConte
 
 void HeaderRewriting::loaded(const PolicyContext& context) {
     if (!canonical_applies_) return masquerade(context);
-    header_.emplace(*canonical_, *context.message);
+    header_.emplace(*sources_->canonical, *context.message);
     auto outcome =
         header_->run([this, &context](common::CanonicalHeader::Outcome late) { take(context, std::move(late)); });
     if (outcome) take(context, *std::move(outcome));
@@ -48,6 +49,11 @@ void HeaderRewriting::loaded(const PolicyContext& context) {
 void HeaderRewriting::take(const PolicyContext& context, common::CanonicalHeader::Outcome outcome) {
     for (const auto& warning : outcome.warnings)
         log_.warning("{}: canonical tables do not change all of the header: {}", context.queue_id, warning);
+    if (!outcome.failed.empty() || sources_->canonical_failing) {
+        const auto problem = sources_->canonical->tables.problem();
+        sources_->problems.set("canonical tables", problem);
+        sources_->canonical_failing = !problem.empty();
+    }
     if (outcome.failed.empty()) return masquerade(context);
     log_.warning("{}: canonical tables: {}", context.queue_id, outcome.failed);
     finish(PolicyVerdict::rejection({451, {4, 3, 0}, "Temporary lookup failure"}));

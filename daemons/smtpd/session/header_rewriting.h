@@ -7,6 +7,7 @@
 #include "daemons/decide/message/signing.h"
 #include "daemons/smtpd/policy/policy_chain.h"
 #include "daemons/smtpd/policy/rules.h"
+#include "daemons/smtpd/session/policy_sources.h"
 #include <memory>
 #include <optional>
 
@@ -14,9 +15,8 @@ namespace smtpd {
 
 class HeaderRewriting final : public PolicyCheck {
 public:
-    // `of_our_networks`: the client is in relay.networks. `canonical`: null if no table rewrites headers.
-    HeaderRewriting(const Rules& rules, bool of_our_networks, std::shared_ptr<common::CanonicalTables> canonical,
-                    common::Log& log);
+    // `of_our_networks`: the client is in relay.networks.
+    HeaderRewriting(const Rules& rules, bool of_our_networks, std::shared_ptr<PolicySources> sources, common::Log& log);
     bool asked_after_permit() const override { return true; }
     std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override;
     void transaction_over() override { header_.reset(); }
@@ -31,7 +31,7 @@ private:
     std::shared_ptr<const Settings> config_;
     const config::Service service_;
     const bool of_our_networks_;
-    std::shared_ptr<common::CanonicalTables> canonical_;
+    std::shared_ptr<PolicySources> sources_;
     common::Log& log_;
     bool canonical_applies_ = false, masquerade_applies_ = false;
     std::optional<common::CanonicalHeader> header_; // being rewritten

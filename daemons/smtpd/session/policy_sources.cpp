@@ -319,9 +319,8 @@ std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rule
     const bool filtered = rules.listener.service == config::Service::filtered; // checked before
     if (!worker.policy_sources->content.empty() && !filtered)
         checks.push_back(std::make_unique<ContentRulesCheck>(worker.policy_sources, worker.log));
-    const auto& canonical = worker.policy_sources->canonical;
-    if ((canonical || settings.addresses.masquerade.rewrites_headers()) && !filtered)
-        checks.push_back(std::make_unique<HeaderRewriting>(rules, trusted, canonical, worker.log));
+    if ((worker.policy_sources->canonical || settings.addresses.masquerade.rewrites_headers()) && !filtered)
+        checks.push_back(std::make_unique<HeaderRewriting>(rules, trusted, worker.policy_sources, worker.log));
     for (const auto& milter : settings.milters)
         if (milter.applies_to(rules.listener.name) && !(filtered && milter.listeners.empty()))
             checks.push_back(std::make_unique<MilterCheck>(worker.loop, worker.log, worker.policy_sources, milter));

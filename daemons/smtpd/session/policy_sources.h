@@ -33,6 +33,7 @@ struct PolicySources {
     common::ContentRules content;
     AccessSources access;
     std::shared_ptr<common::CanonicalTables> canonical; // null: they rewrite no headers
+    bool canonical_failing = false;                     // one could not be asked
 
     // For status: which tables cannot be asked, until they can be. `failed`: one could not be asked just now.
     void report_tables(bool failed) {

@@ -28,7 +28,9 @@ Reply recipient_rejection(const std::string& to, const common::RecipientChecker:
         const auto status = smtp::EnhancedStatus::parse(checked.status);
         return {550, status.value_or(smtp::EnhancedStatus{5, 1, 1}), text("User unknown")};
     }
-    case Verdict::not_ours: return {554, {5, 7, 1}, "<" + to + ">: Relay access denied"};
+    // Asked about because its domain is ours; a table of domains has changed, and others have not seen that yet.
+    case Verdict::not_ours:
+        return {450, {4, 3, 0}, "<" + to + ">: Recipient address rejected: its domain is changing, try again later"};
     default: return {450, {4, 3, 0}, text("unverified address, try again later")};
     }
 }

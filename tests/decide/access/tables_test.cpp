@@ -259,6 +259,26 @@ TEST_CASE("who owns a sender") {
         CHECK(reply(rule.c_str(), "x@else.example", "") == "");
         CHECK(reply(rule.c_str(), "x@far.example", "postmaster") == "");
     }
+    // Names alone are users of this system; quotation marks and the script of a domain make no other sender.
+    world.tables["t"] = {{"ann", "ann"}, {"bob@far.example", "bob"}, {"@xn--bcher-kva.example", "bob"}};
+    const auto as = [&](const char* sender, Facts::Ours local, const char* dns_domain) {
+        rules.lists[List::sender] = rules_of({known.c_str()});
+        auto facts = stranger();
+        facts.sender = sender, facts.login = "carl", facts.sender_local = local, facts.sender_domain = dns_domain;
+        facts.look_up_local = [](Questions& questions) {
+            const auto answer = questions.ask(Lookup::Kind::table, "domains", "here.example");
+            return answer ? answer->status : Answer::Status::pending;
+        };
+        return decide_by(rules, facts, world).rejection.has_value();
+    };
+    CHECK(as("ann@here.example", Facts::Ours::yes, "here.example"));
+    CHECK(as("Ann+x@here.example", Facts::Ours::yes, "here.example"));
+    CHECK_FALSE(as("ann@here.example", Facts::Ours::no, "here.example"));
+    CHECK_FALSE(as("ann@here.example", Facts::Ours::in_tables, "here.example"));
+    world.tables["domains"] = {{"here.example", "any"}};
+    CHECK(as("ann@here.example", Facts::Ours::in_tables, "here.example"));
+    CHECK(as("\"bob+ x\"@far.example", Facts::Ours::no, "far.example"));
+    CHECK(as("x@bücher.example", Facts::Ours::no, "xn--bcher-kva.example"));
     world.broken = {"other"};
     CHECK(reply(both.c_str(), "bob@far.example", "ann") ==
           "451 4.3.0 <bob@far.example>: Sender address rejected: Temporary lookup failure");

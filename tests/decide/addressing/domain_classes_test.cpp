@@ -106,7 +106,7 @@ TEST_CASE("while an answer is pending, what is behind it is asked for as well") 
     world.classes.set_tables({.local = {"l"}, .virtual_mailbox = {"m"}, .relay = {"r"}});
     world.pending = {"l", "m"};
     CHECK(world.find("x.example") == "pending");
-    CHECK(world.asked == std::vector<std::string>{"l x.example", "m x.example", "r x.example", "r .example"});
+    CHECK(world.asked == std::vector<std::string>{"l x.example", "m x.example", "r x.example"});
     world.tables["m"] = {"x.example"};
     world.pending = {"l"};
     CHECK(world.find("x.example") == "pending"); // it may be local

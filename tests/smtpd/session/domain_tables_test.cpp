@@ -1,6 +1,7 @@
 // Domains that tables have, in a worker's sessions: whose recipients are asked about, and what clients are told while a
 // table does not answer.
 #include "daemons/common/config/config.h"
+#include "daemons/smtpd/session/session_replies.h"
 #include "tests/smtpd/worker.h"
 
 using namespace smtpd::testing;
@@ -137,4 +138,10 @@ TEST_CASE("VRFY asks the tables, too") {
     Worker without(with_tables({away}), config::Service::relay, verify);
     CHECK(replies_to(without, {"VRFY bob@boxes.example"}).at(0) ==
           "451 4.3.0 <bob@boxes.example>: Temporary lookup failure");
+}
+
+TEST_CASE("a domain that only smtpd sees as ours so far is no reason to reject for good") {
+    const auto reply = smtpd::recipient_rejection("ann@new.example", {proto::recipient_check::Verdict::not_ours});
+    CHECK(reply.line() ==
+          "450 4.3.0 <ann@new.example>: Recipient address rejected: its domain is changing, try again later");
 }

@@ -15,10 +15,14 @@ constexpr smtp::Duration first_pause = 1s, longest_pause = 30s, refusal_kept = 2
 constexpr unsigned most_of_a_domain = 3; // failed keys in a row
 constexpr std::size_t most_domains = 10'000;
 
-// Of an address; "" for other keys.
+// Of an address; of a domain, what it has registered or so: its last two labels; "" for other keys. Keys of one domain
+// that fail must not stop those of others.
 std::string_view domain_of(std::string_view key) {
-    const auto at = key.rfind('@');
-    return at == key.npos ? std::string_view{} : key.substr(at + 1);
+    if (const auto at = key.rfind('@'); at != key.npos) return key.substr(at + 1);
+    const auto last = key.rfind('.');
+    if (last == key.npos || last + 1 == key.size() || smtp::is_digit(key.back())) return {};
+    const auto before = last == 0 ? key.npos : key.rfind('.', last - 1);
+    return before == key.npos ? key : key.substr(before + 1);
 }
 
 smtp::Duration longer(smtp::Duration pause) { return std::clamp(pause * 2, first_pause, longest_pause); }
