@@ -1,12 +1,14 @@
 // The system's names and the domains it accepts mail for: names, classes of domains, networks.
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/lookup/format/specification.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/networks.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace postrider {
 
@@ -35,6 +37,30 @@ void names(Import& import) {
         import.mark_unsupported("myorigin", fmt::format("\"{}\" is not a valid domain", origin));
 }
 
+// The type of a table: "mysql" of "proxy:mysql:/d". "" it is none.
+std::string type_of_table(std::string_view word) {
+    while (word.starts_with("proxy:")) word.remove_prefix(6);
+    const auto table = postfix::parse_typed(word);
+    return table ? table->type : "";
+}
+
+// Networks, users and groups.
+bool has_no_domains(std::string_view type) { return type == "cidr" || type == "unix"; }
+
+// Would a list take what its word `exception` ("!x.example") keeps out? Whatever the order: files come at the end.
+bool takes_otherwise(const std::vector<std::string>& words, std::string_view exception, bool below) {
+    exception.remove_prefix(1);
+    const auto name_of = [](std::string_view word) {
+        return config::domain_name(word.starts_with('.') ? word.substr(1) : word);
+    };
+    const auto out = name_of(exception);
+    return std::ranges::any_of(words, [&](const auto& word) {
+        if (word.starts_with('!') || has_no_domains(type_of_table(word))) return false;
+        const auto in = name_of(word);
+        return in.empty() || out.empty() || in == out || (below && out.ends_with("." + in)); // or one is not known
+    });
+}
+
 // Domains of one class, and tables of them; a domain that is in an earlier one already stays there, as Postfix has it.
 class Classes {
 public:
@@ -45,15 +71,20 @@ public:
         std::vector<std::string> out, tables;
         for (const auto& word : words) {
             if (word.starts_with('!')) {
-                import_.add_remark(name, fmt::format("\"{}\": exceptions have no counterpart; omitted", word));
+                if (takes_otherwise(words, word, below))
+                    import_.mark_unguarded(name, word,
+                                           "exceptions have no counterpart: mail is taken as for the rest of the list; "
+                                           "take these domains out of the other entries and tables");
+                else
+                    import_.add_remark(name, fmt::format("\"{}\": exceptions have no counterpart; omitted", word));
                 continue;
             }
             if (postfix::parse_typed(word)) {
-                if (auto table = table_of(name, word)) tables.push_back(*std::move(table));
+                if (auto table = table_of(name, section, word)) tables.push_back(*std::move(table));
                 continue;
             }
             if (word.starts_with('/')) { // unread: whose mail is taken, check will ask
-                out.push_back(word);
+                out.push_back(word), refused_.insert(section);
                 import_.mark_unsupported(
                     name,
                     fmt::format("{} cannot be read here: list its domains in {}, where it was copied unchanged and "
@@ -78,12 +109,37 @@ public:
         import_.mark_converted(name);
     }
 
+    // Is there something in this section that check will refuse?
+    bool refused(const std::string& section) const { return refused_.contains(section); }
+
 private:
-    std::optional<std::string> table_of(std::string_view name, const std::string& word) {
-        auto table = converted_table(import_, name, word);
-        if (!table || !table->starts_with("cidr:")) return table;
-        import_.add_remark(name, fmt::format("{}: networks match no domain; omitted", word));
-        return {};
+    // As it is called here. One that has no counterpart stays as it is, for check to refuse: without it, mail would be
+    // rejected, or returned.
+    std::optional<std::string> table_of(std::string_view name, const std::string& section, std::string_view word) {
+        const auto type = type_of_table(word);
+        if (has_no_domains(type)) {
+            import_.add_remark(name, fmt::format("{}: {} match no domain; omitted", word,
+                                                 type == "cidr" ? "networks" : "users of this system"));
+            return {};
+        }
+        while (word.starts_with("proxy:")) word.remove_prefix(6);
+        auto table = type == "nis" ? std::nullopt : converted_table(import_, name, word);
+        if (import_.error) return {};
+        const bool stays = !table;
+        if (stays) table = std::string(word);
+        const bool is_valid = tables::Specification::parse(*table).has_value();
+        if (!is_valid) refused_.insert(section);
+        if (!stays) return table;
+        if (is_valid) { // as something else
+            import_.mark_unguarded(name, word, "the table could not be converted");
+            return {};
+        }
+        import_.mark_unsupported(name,
+                                 fmt::format("{}: it was copied unchanged to {}.domain_tables, and postrider check "
+                                             "rejects it until it is replaced or removed",
+                                             word, section),
+                                 IfLost::harmless);
+        return table;
     }
 
     void add(std::string_view name, const std::string& key, const std::string& domain, std::vector<std::string>& out) {
@@ -96,6 +152,7 @@ private:
 
     Import& import_;
     std::map<std::string, std::string, std::less<>> seen_;
+    std::set<std::string> refused_; // sections
 };
 
 // Of a type that can have domains here as there.
@@ -125,7 +182,8 @@ void domains(Import& import) {
     import.mark_converted("parent_domain_matches_subdomains");
     const bool has_aliases =
         import.draft.find("virtual_alias.domains") || import.draft.find("virtual_alias.domain_tables");
-    if (has_aliases && !import.draft.find("virtual_alias.tables") && !import.error) {
+    if (has_aliases && !classes.refused("virtual_alias") && !import.draft.find("virtual_alias.tables") &&
+        !import.error) {
         import.draft.remove("virtual_alias.domains");
         import.draft.remove("virtual_alias.domain_tables");
         import.mark_unsupported("virtual_alias_domains", "there is no table of their addresses that can be "

@@ -89,25 +89,32 @@ void relay_transport(Import& import) {
     const auto* own = own_smtp_transport(import, transport);
     const auto* all = import.draft.find("route.\"*\".next_hop");
     const bool by_relayhost = !import.words("relayhost").empty();
-    const bool plain = !own && (transport == "relay" || transport == "smtp");
+    const auto& bare = type ? type->type : transport;
+    const bool plain = !own && (bare == "relay" || bare == "smtp") && (!type || type->name.empty());
     if (plain && (by_relayhost || !all || all->value == toml("mx"))) return; // as all mail
     if (plain && !import.given("relay_domains")) return;
     const auto listed = expanded_list(import, "relay_domains");
-    if (listed.empty()) return; // there is no mail for it
-    const auto has_tables = [](const std::vector<std::string>& words) {
-        return std::ranges::any_of(words, [](const auto& word) { return postfix::parse_typed(word).has_value(); });
-    };
-    if (has_tables(listed))
-        import.mark_unsupported("relay_transport",
-                                fmt::format("\"{}\" is not applied to the domains of relay.domain_tables: each needs a "
-                                            "[route], or an entry in transport.tables",
-                                            transport),
-                                IfLost::harmless);
-    else if (has_tables(import.words("relay_domains")))
-        import.add_remark("relay_transport", "domains that are added to relay.domain_tables need a [route] too, or an "
-                                             "entry in transport.tables");
+    const bool has_tables = import.draft.find("relay.domain_tables") != nullptr;
+    if (listed.empty() && !has_tables) return; // there is no mail for it
     auto hop = toml(next_hop_of_transport(import, transport));
+    const auto hop_of_all = all ? all->value : toml("mx");
     if (plain || (own && (!type || type->name.empty()))) hop = all && by_relayhost ? all->value : toml("mx");
+    // These have no [route], whose pattern is a domain: their mail would be taken, and go as all mail does.
+    if (has_tables && hop != hop_of_all)
+        import.mark_unsupported(
+            "relay_transport",
+            fmt::format("the domains in relay.domain_tables, and those added there later, get no "
+                        "next hop from \"{}\": each needs a [route] or an entry in "
+                        "transport.tables; without one its mail is accepted, and returned if its MX "
+                        "is this host",
+                        transport),
+            IfLost::unguarded);
+    else if (has_tables && own)
+        import.add_remark("relay_transport",
+                          fmt::format("the settings of {} are not applied to the domains in relay.domain_tables: each "
+                                      "needs a [route]",
+                                      own->name));
+    if (listed.empty()) return;
     if (hop == toml(""))
         return import.mark_unsupported(
             "relay_transport",

@@ -15,7 +15,7 @@ constexpr SettingMapping names[] = {
      "The name is carried over; if it is not set, the name that Postfix would take for the system."},
     {"mydomain", "", obsolete, harmless, "Its value is substituted wherever main.cf refers to it."},
     {"myorigin", "mta.origin", custom, harmless, "If the value is a file name, the file is read."},
-    {"mydestination", "local.domains, local.domain_tables", custom, harmless, "Files of domains are read, and their domains are listed; tables remain tables."},
+    {"mydestination", "local.domains, local.domain_tables", custom, harmless, "Files of domains are read, and their domains are listed; tables remain tables. In all lists of domains a table without a counterpart stays as it is, for check to refuse, and an exception (\"!\") of what the rest of the list takes is a line of [undecided]."},
     {"virtual_alias_domains", "virtual_alias.domains, virtual_alias.domain_tables", custom, harmless, "By default Postfix uses the domains that are keys of virtual_alias_maps, and so does the importer."},
     {"virtual_mailbox_domains", "virtual_mailbox.domains, virtual_mailbox.domain_tables", custom, harmless,
      "Tables of domains, also in databases, remain tables."},

@@ -18,7 +18,7 @@ constexpr SettingMapping sending_[] = {
     {"default_transport", "route.\"*\".next_hop", custom, unguarded,
      "A next hop, and the settings of an SMTP transport of master.cf, are carried over; those win over smtp_bind_address and smtp_destination_ settings. error: (no mail leaves) has no counterpart: use postrider pause all."},
     {"relay_transport", "route.\"DOMAIN\".next_hop", custom, unguarded,
-     "A next hop in it becomes a [route] for each domain of relay_domains, with the settings of an SMTP transport of master.cf. Without one, it is relayhost's or mx, not that of default_transport."},
+     "A next hop in it becomes a [route] for each domain of relay_domains, with the settings of an SMTP transport of master.cf. Without one, it is relayhost's or mx, not that of default_transport. Domains in tables get no [route]: if their mail would go elsewhere, it is a line of [undecided]."},
     {"smtp_fallback_relay", "route.\"*\".fallback", custom, harmless, "Only hosts in brackets are carried over."},
     {"fallback_relay", "", obsolete, harmless, "An old name; it is imported as smtp_fallback_relay."},
     {"best_mx_transport", "", none, harmless, "If the best MX host of a domain is this system, its mail loops and is returned (5.4.6). List the domain in local.domains or relay.domains."},

@@ -55,10 +55,14 @@ void Simulation::schedule_scenario() {
             sources_.emplace_back(Source{traffic, {traffic, random_}, {}, 0, timeline_.traffic_stats(traffic.name)});
         for (const auto& domain : traffic.domains) source.domains.push_back(domain_index(domain, pool_of(traffic)));
         source.reports_to = domain_index(traffic.sender.empty() || traffic.null_sender()
-                                             ? config_.local.domains.front()
+                                             ? own_domain()
                                              : traffic.sender.substr(traffic.sender.find('@') + 1));
     }
     for (std::size_t n = 0; n < sources_.size(); ++n) schedule_arrival(n);
+}
+
+std::string Simulation::own_domain() const {
+    return config_.local.domains.empty() ? config_.mta.hostname : config_.local.domains.front();
 }
 
 void Simulation::fault_begins(const Fault& fault) {

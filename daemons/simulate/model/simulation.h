@@ -62,6 +62,7 @@ private:
         execute_actions();
     }
     void schedule_scenario();
+    std::string own_domain() const; // of mail without a sender
     void fault_begins(const Fault& fault);
     void schedule_arrival(std::size_t source);
     void arrive(std::size_t source);

@@ -27,6 +27,96 @@ TEST_CASE("domains that are in a database stay there") {
     CHECK_FALSE(result.draft.find("virtual_mailbox.domains"));
 }
 
+namespace {
+
+// What the configuration's parser says of this key, or of the first thing that is wrong. "" nothing.
+std::string refusal_of(ImportResult from) {
+    from.draft.remove("undecided.");
+    const auto config = config::parse(from.text(), "postrider.toml", {"mx.site.example", "someone", 2});
+    return config ? "" : config.error().front().to_string();
+}
+
+} // namespace
+
+TEST_CASE("a table of domains that cannot be converted stays, and check refuses it") {
+    struct Row {
+        std::string main, path, stands;
+        std::map<std::string, std::string> files = {};
+    };
+    const std::string deliver = "\nvirtual_transport = lmtp:unix:/run/lmtp";
+    const std::map<std::string, std::string> by_parts = {
+        {"/pf/q", "dbpath = /x\nquery = SELECT a FROM b WHERE c = '%u'\n"}};
+    const Row rows[] = {
+        {"virtual_mailbox_domains = proxy:sqlite:/pf/q" + deliver, "virtual_mailbox.domain_tables",
+         R"(["sqlite:/pf/q"])", by_parts},
+        {"virtual_mailbox_domains = sqlite:/no/such" + deliver, "virtual_mailbox.domain_tables",
+         R"(["sqlite:/no/such"])"},
+        {"mydestination = a.example, socketmap:inet:maphost:3000:dom", "local.domain_tables",
+         R"(["socketmap:inet:maphost:3000:dom"])"},
+        {"relay_domains = a.example, tcp:maphost:3000", "relay.domain_tables", R"(["tcp:maphost:3000"])"},
+        {"relay_domains = hash:relay", "relay.domain_tables", R"(["hash:relay"])"},
+        {"relay_domains = pcre:relay", "relay.domain_tables", R"(["pcre:relay"])"},
+        {"relay_domains = mysql:relay", "relay.domain_tables", R"(["mysql:relay"])"},
+        {"relay_domains = nis:relayed", "relay.domain_tables", R"(["nis:relayed"])"},
+        {"virtual_alias_domains = sqlite:/pf/q", "virtual_alias.domain_tables", R"(["sqlite:/pf/q"])", by_parts},
+        {"virtual_alias_domains = memcache:/pf/q", "virtual_alias.domain_tables", R"(["memcache:/pf/q"])", by_parts},
+        {"virtual_alias_domains = /no/such", "virtual_alias.domains", R"(["/no/such"])"},
+        {"virtual_alias_maps = sqlite:/pf/q", "virtual_alias.domain_tables", R"(["sqlite:/pf/q"])", by_parts},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.main);
+        const auto from = drafted(row.main + "\n", row.files);
+        CHECK(key(from, row.path) == row.stands);
+        CHECK(refusal_of(from).find(row.stands.substr(row.stands.size() - 6, 4)) != std::string::npos);
+        const auto name = row.main.substr(0, row.main.find(' '));
+        CHECK(result_of(from, name).kind == SettingResult::Kind::unsupported);
+    }
+    // Here it would be valid.
+    const auto valid = drafted("relay_domains = tcp:unix:/run/x\n");
+    CHECK(key(valid, "relay.domain_tables") == "-");
+    CHECK(undecided(valid).size() == 1);
+}
+
+TEST_CASE("what has no domains is no table of them") {
+    for (const auto* word : {"cidr:nets", "cidr:/pf/nets", "unix:passwd.byname"}) {
+        CAPTURE(word);
+        const auto from =
+            imported(fmt::format("relay_domains = {}, a.example\n", word), {{"/pf/nets", "10.0.0.0/8 x\n"}});
+        CHECK(key(from, "relay.domain_tables") == "-");
+        CHECK(undecided(from).empty());
+        CHECK(result_of(from, "relay_domains").remarks.size() == 1);
+    }
+}
+
+TEST_CASE("exceptions that keep mail out are to be decided") {
+    struct Row {
+        std::string main, line; // "": there is none
+        std::map<std::string, std::string> files = {};
+    };
+    const std::map<std::string, std::string> files = {{"/pf/d.cf", "dbname = d\nquery = SELECT a\n"},
+                                                      {"/pf/text", "a.example x\n"},
+                                                      {"/pf/list", "!x.example\nb.example\n"},
+                                                      {"/pf/nets", "10.0.0.0/8 x\n"}};
+    const Row rows[] = {
+        {"relay_domains = !secret.example, mysql:/pf/d.cf", "relay_domains: !secret.example"},
+        {"mydestination = !.secret.example, hash:/pf/text", "mydestination: !.secret.example"},
+        {"virtual_alias_domains = /pf/list, mysql:/pf/d.cf\nvirtual_alias_maps = hash:/pf/text",
+         "virtual_alias_domains: !x.example"},
+        {"relay_domains = !hash:/pf/text, a.example", "relay_domains: !hash:/pf/text"},
+        {"relay_domains = !/pf/list, a.example", "relay_domains: !/pf/list"},
+        {"relay_domains = !a.b.example, b.example", "relay_domains: !a.b.example"},
+        {"relay_domains = !a.b.example, b.example\nparent_domain_matches_subdomains =", ""},
+        {"relay_domains = !b.example, a.b.example, xb.example", ""},
+        {"relay_domains = !x.example, y.example, cidr:/pf/nets", ""},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.main);
+        const auto lines = undecided(drafted(row.main + "\n", files));
+        REQUIRE(lines.size() == (row.line.empty() ? 0 : 1));
+        if (!row.line.empty()) CHECK_MESSAGE(lines[0].find(row.line + " = ") != std::string::npos, lines[0]);
+    }
+}
+
 TEST_CASE("networks are no domains; exceptions have no counterpart") {
     const auto result =
         drafted("relay_domains = cidr:/etc/postfix/nets, !x.example, y.example", {{"/pf/nets", "10.0.0.0/8 x\n"}});
@@ -37,14 +127,31 @@ TEST_CASE("networks are no domains; exceptions have no counterpart") {
 }
 
 TEST_CASE("the next hop of relayed domains in tables") {
-    const std::map<std::string, std::string> files = {{"/pf/relayed", "a.example x\n"},
-                                                      {"/pf/d.cf", "dbname = d\nquery = SELECT a\n"}};
+    const std::map<std::string, std::string> files = {
+        {"/pf/relayed", "a.example x\n"}, {"/pf/empty", ""}, {"/pf/d.cf", "dbname = d\nquery = SELECT a\n"}};
     const auto text = drafted("relay_domains = hash:/pf/relayed\nrelay_transport = smtp:[in.example]", files);
     CHECK(text.draft.find("route.\"a.example\".next_hop")->value == R"("[in.example]")");
     const auto remarks_on = [](const ImportResult& result) {
         return std::ranges::find(result.results, "relay_transport", &SettingResult::name)->remarks;
     };
-    CHECK(remarks_on(text).at(0).starts_with("domains that are added to relay.domain_tables need a [route]"));
-    const auto database = drafted("relay_domains = pgsql:/pf/d.cf\nrelay_transport = smtp:[in.example]", files);
-    CHECK(remarks_on(database).at(0).find("is not applied to the domains of relay.domain_tables") != std::string::npos);
+    CHECK(remarks_on(text).at(0).find("get no next hop") != std::string::npos);
+    // Mail for a domain that has no route of its own would be taken, and returned.
+    const auto undecided_for = [&](const std::string& main) {
+        const auto lines = undecided(drafted("parent_domain_matches_subdomains =\n" + main, files));
+        CHECK(std::ranges::all_of(lines, [](auto& each) { return each.find("relay_transport = ") != each.npos; }));
+        return lines.size();
+    };
+    const std::string database = "relay_domains = pgsql:/pf/d.cf\n";
+    CHECK(undecided_for(database + "relay_transport = smtp:[in.example]") == 1);
+    CHECK(undecided_for("relay_domains = hash:/pf/relayed\nrelay_transport = smtp:[in.example]") == 1);
+    CHECK(undecided_for("relay_domains = hash:/pf/empty\nrelay_transport = smtp:[in.example]") == 1);
+    CHECK(undecided_for(database + "relay_transport = pipe-of-ours") == 1);
+    CHECK(undecided_for(database + "relay_transport = discard:") == 1);
+    CHECK(undecided_for(database + "default_transport = smtp:[out.example]\nrelay_transport = relay") == 1);
+    CHECK(undecided_for(database + "relayhost = [out.example]\nrelay_transport = smtp:[in.example]") == 1);
+    CHECK(undecided_for(database + "relay_transport = relay") == 0);
+    CHECK(undecided_for(database + "relay_transport = smtp:") == 0);
+    CHECK(undecided_for(database + "relayhost = [out.example]\nrelay_transport = relay") == 0);
+    CHECK(undecided_for(database + "relayhost = [out.example]\nrelay_transport = smtp:[out.example]") == 0);
+    CHECK(undecided_for("relay_domains = a.example, cidr:/pf/empty\nrelay_transport = smtp:[in.example]") == 0);
 }

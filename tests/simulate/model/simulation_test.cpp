@@ -72,6 +72,11 @@ std::string order(const simulate::Timeline& timeline, const std::string& name) {
 
 } // namespace
 
+TEST_CASE("mail without a sender, where no local domain is named") {
+    const auto timeline = play(std::string(one) + "sender = \"<>\"\n", "[local]\ndomains = []\n");
+    CHECK(of_host(timeline, "a.example").delivered == 1);
+}
+
 TEST_CASE("when all is well mail goes at once") {
     const auto timeline = play(traffic, relay);
     const auto& to = link(timeline, "[relay.example]");

@@ -103,7 +103,8 @@ Section section_for(VirtualAlias& s) {
                  "Domains whose addresses are all in the tables: other addresses are rejected (550 5.1.1).",
                  "[\"lists.example.com\"]"},
                 {"domain_tables", lookup_tables(s.domain_tables),
-                 "Tables of further such domains: an entry with the domain as its key, with any value.",
+                 "Tables of further such domains: an entry with the domain as its key, with any value that is not "
+                 "empty. A file of names alone is no table: list them in domains.",
                  "[\"text:/etc/postrider/virtual_domains\"]"},
                 {"tables", lookup_tables(s.tables),
                  "Tables that map addresses to one or more others. Searched for user+extension@domain, user@domain, "
@@ -119,7 +120,8 @@ Section section_for(VirtualMailbox& s) {
             {
                 {"domains", domains(s.domains), "Domains of virtual mailboxes.", "[\"boxes.example.com\"]"},
                 {"domain_tables", lookup_tables(s.domain_tables),
-                 "Tables of further such domains: an entry with the domain as its key, with any value.",
+                 "Tables of further such domains: an entry with the domain as its key, with any value that is not "
+                 "empty. A file of names alone is no table: list them in domains.",
                  "[\"mysql:/etc/postrider/domains.cf\"]"},
                 {"recipients", lookup_tables(s.users),
                  "Tables of the addresses that exist: user+extension@domain, user@domain, @domain. If empty, every "

@@ -22,7 +22,7 @@ struct Mailbox {
 };
 
 struct Local {
-    std::vector<std::string> domains; // lower case; never empty after parse(): hostname, its short form, localhost
+    std::vector<std::string> domains;       // lower case; if not set: hostname, its short form, localhost
     std::vector<std::string> domain_tables; // further domains
     std::vector<std::string> aliases = {"/etc/aliases"};
     Mailbox mailbox;

@@ -145,8 +145,9 @@ Section section_for(Relay& s) {
                  "gateway). \".example.com\" matches all domains below example.com.",
                  "[\"example.net\", \".example.net\"]"},
                 {"domain_tables", lookup_tables(s.domain_tables),
-                 "Tables of further such domains: an entry with the domain as its key, with any value; "
-                 "\".example.com\" is for all domains below example.com.",
+                 "Tables of further such domains: an entry with the domain as its key, with any value that is not "
+                 "empty; \".example.com\" is for all domains below example.com. A file of names alone is no table: "
+                 "list them in domains.",
                  "[\"text:/etc/postrider/relay_domains\"]"},
                 {"parent_domains", BoolKey{&s.parent_domains},
                  "Whether the entry example.com of domain_tables is for the domains below it too; then "

@@ -180,8 +180,9 @@ Section section_for(Local& s) {
              "localhost.",
              "[\"mail.example.com\", \"localhost\"]"},
             {"domain_tables", lookup_tables(s.domain_tables),
-             "Tables of further such domains: an entry with the domain as its key, with any value. While one of these "
-             "tables does not answer, mail for domains that no list names waits.",
+             "Tables of further such domains: an entry with the domain as its key, with any value that is not empty. A "
+             "file of names alone is no table: list them in domains. While one of these tables does not answer, mail "
+             "for domains that no list names waits.",
              "[\"lmdb:/etc/postrider/local_domains\"]"},
             {"aliases", paths(s.aliases),
              "Alias files in the format of aliases(5), searched in this order. Changes are detected within two "
