@@ -19,7 +19,7 @@ namespace decide {
 using ClassAnswer = std::expected<AddressClass, TableAnswer>;
 using LocalAnswer = std::expected<bool, TableAnswer>;
 
-// Lists of tables, by class. The value that a table has for a domain does not matter.
+// Lists of tables, by class. Any value that is not empty will do.
 struct DomainTables {
     std::vector<std::string> local, virtual_alias, virtual_mailbox, relay;
     // Under which keys tables of `relay` have the domains above one: ".example.com", or "example.com".

@@ -86,7 +86,8 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:2:1: access.a.client: there is no [table.none]"},
         {"[access.a]\nclient = [\"check_policy_service b\"]", "f.toml:2:1: access.a.client: there is no [policy.b]"},
         {"[access.a]\nsender = [\"reject_known_sender_login_mismatch\"]",
-         "f.toml:2:1: access.a.sender: \"reject_known_sender_login_mismatch\" needs auth.sender_login_tables, which say "
+         "f.toml:2:1: access.a.sender: \"reject_known_sender_login_mismatch\" needs auth.sender_login_tables, which "
+         "say "
          "who owns a sender"},
         {"[access.a]\nlisteners = [\"b\"]", "f.toml:2:1: access.a.listeners: there is no [listen.b]"},
         {"[access.a]\n[access.b]", "f.toml:2:9: access.b: listeners is missing: [access.a] has none either"},
