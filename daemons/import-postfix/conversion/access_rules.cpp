@@ -223,8 +223,9 @@ void AccessRules::add_classes(const Reporter& reporter) {
             reporter.unguarded(classes_setting, name, "the class is not defined");
             continue;
         }
-        const auto restrictions = postfix::restrictions_of(import_.value(name));
+        auto restrictions = postfix::restrictions_of(import_.value(name));
         if (!restrictions) return import_.fail(name, restrictions.error());
+        if (left_out_) std::erase_if(*restrictions, left_out_);
         const auto as_rule = Rule::parse(name);
         if (!as_rule || as_rule->check != Check::rule_class)
             reporter.unguarded(classes_setting, name, "not a valid name of a class: choose another one");

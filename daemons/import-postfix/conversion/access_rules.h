@@ -36,6 +36,8 @@ public:
     // Can only an access rule express the restriction?
     bool only_as_rule(const postfix::Restriction& restriction) const;
     bool is_class(std::string_view word) const { return classes_.contains(word); }
+    // Restrictions that have no effect; "warn_if_reject" comes with its own. To be set before the first add().
+    void leave_out_of_classes(std::function<bool(const postfix::Restriction&)> which) { left_out_ = std::move(which); }
     void add(const Import::Listener& listener, const std::vector<List>& lists, const Reporter& reporter);
     void write(const std::function<bool(const std::string& listener)>& listens);
 
@@ -63,6 +65,7 @@ private:
     Import& import_;
     std::set<std::string, std::less<>> classes_; // of smtpd_restriction_classes
     bool classes_added_ = false;
+    std::function<bool(const postfix::Restriction&)> left_out_;
     std::map<std::string, std::vector<std::string>> class_rules_;
     std::map<std::string, std::string> tables_; // converted, by Postfix's notation
     std::vector<Section> sections_;

@@ -81,7 +81,8 @@ public:
         postfix::Values values;
     };
     std::vector<Listener> listeners;
-    bool names_filters = false; // a FILTER of access tables or checks was imported
+    bool names_filters = false;              // a FILTER of access tables or checks was imported
+    std::set<std::string> sources_by_system; // sections of routes that do not have main.cf's source addresses
 
     // The first error; steps may continue after it, but there is no result.
     std::optional<postfix::FileError> error;

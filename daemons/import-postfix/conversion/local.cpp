@@ -11,17 +11,26 @@ namespace postrider {
 
 namespace {
 
-bool is_passwd(std::string_view word) { return word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname"; }
+std::string_view without_proxy(std::string_view word) {
+    while (word.starts_with("proxy:")) word.remove_prefix(6);
+    return word;
+}
+
+bool is_passwd(std::string_view word) { return without_proxy(word) == "unix:passwd.byname"; }
+
+bool is_alias_table(Import& import, std::string_view word) {
+    return std::ranges::any_of(import.words("alias_maps"),
+                               [&](const auto& each) { return without_proxy(each) == without_proxy(word); });
+}
 
 // Users of this system, and aliases: those are known without being listed. A list without users of this system is
 // another one: their addresses would be accepted.
 bool is_usual_recipients(Import& import) {
-    const auto aliases = import.words("alias_maps");
     bool users = false;
     for (const auto& word : import.words("local_recipient_maps")) {
         const bool passwd = is_passwd(word);
         users = users || passwd;
-        if (!passwd && std::ranges::find(aliases, word) == aliases.end()) return false;
+        if (!passwd && !is_alias_table(import, word)) return false;
     }
     return users;
 }
@@ -115,16 +124,28 @@ void forward_files(Import& import) {
     import.set("local.forward", toml(out), "forward_path");
 }
 
+// What delivers in Postfix to recipients who are no users of this system; here it gets mail of users only. "" nothing.
+std::string_view way_without_user(Import& import) {
+    for (const std::string_view name :
+         {"mailbox_transport", "mailbox_transport_maps", "fallback_transport", "fallback_transport_maps"}) {
+        const bool of_local = std::ranges::any_of(import.services, [&](const auto& each) {
+            return each.command == "local" && !each.own(name).value_or("").empty();
+        });
+        if (of_local || !import.value(name).empty()) return name;
+    }
+    const auto transport = import.value("local_transport");
+    return transport.starts_with("local") || keeps_mail_from_leaving(transport) ? "" : "local_transport";
+}
+
 // A list of the site's own: users, aliases, and tables.
 void listed_recipients(Import& import) {
     constexpr std::string_view name = "local_recipient_maps";
-    const auto aliases = import.words("alias_maps");
     bool users = false, some_aliases = false;
     std::vector<std::string> tables;
     for (const auto& word : import.words(name))
         if (is_passwd(word))
             users = true;
-        else if (std::ranges::find(aliases, word) != aliases.end())
+        else if (is_alias_table(import, word))
             some_aliases = true;
         else if (auto table = converted_table(import, name, word))
             tables.push_back(*std::move(table));
@@ -133,12 +154,34 @@ void listed_recipients(Import& import) {
     if (some_aliases) known.emplace_back("aliases");
     if (known.size() < 2) import.set("local.known_recipients", toml(known), name);
     if (!tables.empty()) import.set("local.recipients", toml(tables), name);
+    if (import.draft.find("local.catch_all"))
+        import.mark_unsupported(name, "local.catch_all gets mail for all who are not listed: they are not rejected",
+                                IfLost::unguarded);
+}
+
+// Accepted for its recipients, mail would be returned by delivery: to senders who are mostly forged.
+bool would_be_returned(Import& import) {
+    constexpr std::string_view name = "local_recipient_maps";
+    const bool lists_others = std::ranges::any_of(
+        import.words(name), [&](const auto& word) { return !is_passwd(word) && !is_alias_table(import, word); });
+    const auto way = way_without_user(import);
+    if (way.empty() || (!lists_others && !import.value(name).empty())) return false;
+    import.mark_unsupported(
+        name,
+        fmt::format(
+            "{} is only for aliases and users of this system here: mail for others {}, whatever this list says. "
+            "List domains of which the server knows the users in virtual_mailbox.domains, instead of "
+            "local.domains",
+            way, import.draft.find("local.catch_all") ? "goes to local.catch_all" : "is rejected"),
+        IfLost::unguarded);
+    return true;
 }
 
 // Of local.domains only: Postfix checks recipients of other classes whatever this list says.
 void local_recipients(Import& import) {
     if (!import.given("local_recipient_maps")) return;
     import.mark_converted("local_recipient_maps");
+    if (would_be_returned(import)) return;
     if (import.value("local_recipient_maps").empty())
         import.set("local.check_recipients", "false", "local_recipient_maps");
     else if (!is_usual_recipients(import))
@@ -148,9 +191,7 @@ void local_recipients(Import& import) {
 void aliases(Import& import) {
     std::vector<std::string> files, tables;
     for (const auto& word : import.words("alias_maps")) {
-        auto bare = std::string_view(word);
-        while (bare.starts_with("proxy:")) bare.remove_prefix(6);
-        const auto what = postfix::parse_typed(bare);
+        const auto what = postfix::parse_typed(without_proxy(word));
         if (what && (what->type == "nis" || what->type == "unix")) {
             if (import.given("alias_maps"))
                 import.mark_unsupported("alias_maps", fmt::format("{}: NIS has no counterpart", word));

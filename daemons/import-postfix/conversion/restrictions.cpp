@@ -11,6 +11,7 @@
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <climits>
 #include <fmt/format.h>
@@ -258,7 +259,7 @@ private:
             const auto restrictions = postfix::restrictions_of(import_.value(listener.values, list.name));
             bool for_our_domains = false; // permitted so far
             for (const auto& each : restrictions ? *restrictions : std::vector<postfix::Restriction>{}) {
-                if (is_sender_login(each.word) ? owners(listener) != "" : access_.only_as_rule(each)) return true;
+                if (is_sender_login(each) ? owners(listener) != "" : access_.only_as_rule(each)) return true;
                 if ((each.word == "reject" || each.word == "defer") && !listener.submission && !for_our_domains)
                     return true;
                 for_our_domains =
@@ -271,15 +272,15 @@ private:
 
     void read_as_rules(const Import::Listener& listener) {
         std::vector<AccessRules::List> all;
-        for (const auto& name : import_.words("smtpd_restriction_classes"))
-            if (import_.value(name).contains("sender_login_mismatch")) sender_login(listener, lists[0], "");
+        sender_login_of_classes(listener);
         bool named = false; // permit_mynetworks, which needs relay.networks; what these may is in the lists
         for (const auto& list : lists) {
             auto restrictions = words_of(listener, list);
             for (const auto& each : restrictions) named = named || each.word == "permit_mynetworks";
             std::erase_if(restrictions, [&](const auto& each) {
-                return is_sender_login(each.word) && !sender_login(listener, list, each.word);
+                return is_sender_login(each) && !sender_login(listener, list, each.word);
             });
+            for (const auto& each : restrictions) sender_login_of_results(listener, list, each);
             const bool plain = std::ranges::all_of(
                 restrictions, [](const auto& each) { return std::ranges::find(fixed, each.word) != std::end(fixed); });
             if (!plain || !postfix::permits_relay(restrictions, "permit_mynetworks") || list.key != "relay")
@@ -316,7 +317,7 @@ private:
                 on_list(listener, list, word, more);
             else if (word == "check_policy_service")
                 policy(listener, list, more);
-            else if (is_sender_login(word))
+            else if (names_sender_login(word))
                 sender_login(listener, list, word);
             else if (word == "warn_if_reject")
                 say(listener, list.name, fmt::format("warn_if_reject {}: only actual rejections are logged", more));
@@ -336,8 +337,16 @@ private:
             say(listener, list.name, fmt::format("{}: no counterpart; {}", words, advice));
     }
 
-    static bool is_sender_login(std::string_view word) {
+    static bool names_sender_login(std::string_view word) {
         return word.starts_with("reject_") && word.ends_with("sender_login_mismatch");
+    }
+    static postfix::Restriction without_warning(const postfix::Restriction& each) {
+        if (each.word != "warn_if_reject") return each;
+        const auto blank = std::min(each.more.find(' '), each.more.size());
+        return {each.more.substr(0, blank), std::string(trimmed(std::string_view(each.more).substr(blank)))};
+    }
+    static bool is_sender_login(const postfix::Restriction& each) {
+        return names_sender_login(without_warning(each).word);
     }
 
     // Postfix ignores these restrictions where AUTH is not offered.
@@ -358,18 +367,85 @@ private:
             if (for_users && has_logins(listener)) import_.set("auth.sender_match", "true", list.name);
             return false;
         }
-        if (sender_logins_.empty()) {
-            sender_logins_ = maps;
-            std::vector<std::string> tables;
-            for (const auto& each : postfix::words_of(maps))
-                if (auto table = converted_table(import_, "smtpd_sender_login_maps", each))
-                    tables.push_back(*std::move(table));
-            import_.set("auth.sender_login_tables", toml(tables), "smtpd_sender_login_maps");
-        } else if (sender_logins_ != maps) {
+        convert_owners(maps);
+        if (sender_logins_ != maps)
             unguarded(listener, list.name, word,
                       fmt::format("{} has other tables: auth.sender_login_tables is for all listeners", listener.name));
+        return has_owners();
+    }
+
+    bool has_owners() const { return import_.draft.find("auth.sender_login_tables"); }
+
+    // Those of the first listener that has some. What has no counterpart is reported.
+    void convert_owners(const std::string& maps) {
+        if (!sender_logins_.empty()) return;
+        sender_logins_ = maps;
+        std::vector<std::string> tables;
+        for (const auto& each : postfix::words_of(maps))
+            if (auto table = converted_table(import_, "smtpd_sender_login_maps", each))
+                tables.push_back(*std::move(table));
+        if (!tables.empty()) import_.set("auth.sender_login_tables", toml(tables), "smtpd_sender_login_maps");
+    }
+
+    // Classes are for all listeners. Any of them may be the result of a table.
+    void sender_login_of_classes(const Import::Listener& listener) {
+        access_.leave_out_of_classes([this](const auto& each) { return is_sender_login(each) && !has_owners(); });
+        const auto classes = import_.words("smtpd_restriction_classes");
+        if (std::ranges::none_of(classes,
+                                 [&](const auto& name) { return leads_to_sender_login({name, ""}, true) != false; }))
+            return;
+        for (const auto& each : import_.listeners)
+            if (const auto maps = owners(each); !maps.empty()) convert_owners(maps);
+        if (!owners(listener).empty()) sender_login(listener, lists[0], "smtpd_restriction_classes");
+    }
+
+    // A class, or a table whose results name such a restriction or may do so.
+    void sender_login_of_results(const Import::Listener& listener, const List& list,
+                                 const postfix::Restriction& restriction) {
+        if (is_sender_login(restriction)) return;
+        const auto named = leads_to_sender_login(restriction, has_owners());
+        if (named == false) return;
+        const auto [word, more] = without_warning(restriction);
+        if (!owners(listener).empty()) {
+            sender_login(listener, list, word);
+            return;
         }
-        return true;
+        if (!named) return;
+        unguarded(listener, list.name, fmt::format("{}{}{}", word, more.empty() ? "" : " ", more),
+                  "it names a reject_sender_login_mismatch that has no effect there in Postfix, without "
+                  "smtpd_sender_login_maps or AUTH, but here: see auth.sender_login_tables");
+    }
+
+    // `stays`: those in classes are not left out. None: who knows?
+    std::optional<bool> leads_to_sender_login(const postfix::Restriction& restriction, bool stays, int depth = 0) {
+        const auto [word, more] = without_warning(restriction);
+        if (names_sender_login(word)) return stays;
+        if (word.starts_with("check_") && word.ends_with("_access")) return sender_login_in(more);
+        if (!access_.is_class(word) || depth > 5) return false;
+        std::optional<bool> out = false;
+        const auto of_class = postfix::restrictions_of(import_.value(word));
+        for (const auto& each : of_class ? *of_class : std::vector<postfix::Restriction>{}) {
+            const auto named = leads_to_sender_login(each, stays, depth + 1);
+            if (named == true) return true;
+            if (!named) out.reset();
+        }
+        return out;
+    }
+
+    // Do the table's results name one? None: who knows?
+    std::optional<bool> sender_login_in(std::string_view table) {
+        constexpr std::string_view text = "sender_login_mismatch";
+        while (table.starts_with("proxy:")) table.remove_prefix(6);
+        if (smtp::lowered(table).contains(text)) return true;
+        const auto typed = postfix::parse_typed(table);
+        constexpr std::string_view files[] = {"hash", "btree", "texthash", "dbm",    "cdb",
+                                              "sdbm", "lmdb",  "cidr",     "regexp", "pcre"};
+        if (!typed) return {};
+        if (typed->type == "inline" || typed->type == "static") return false;
+        if (std::ranges::find(files, typed->type) == std::end(files)) return {};
+        const auto content = import_.environment.read(import_.resolved_path(typed->name));
+        if (!content) return {};
+        return smtp::lowered(*content).contains(text);
     }
 
     void on_list(const Import::Listener& listener, const List& list, std::string_view word, const std::string& more) {

@@ -198,6 +198,7 @@ void sources(Import& import) {
         const auto* hop = import.draft.find(section + ".next_hop");
         const bool here =
             hop && (hop->value.contains("lmtp:") || hop->value.contains("[127.") || hop->value.contains("[::1]"));
+        if (import.sources_by_system.contains(section)) continue;
         if (!here && !import.draft.find(section + ".pool")) import.draft.set(section + ".pool", toml("postfix"));
     }
 }

@@ -107,6 +107,7 @@ private:
                                        fmt::format("-o {}: \"{}\" is not a numeric IP address", name, address));
         }
         if (addresses.empty()) {
+            import_.sources_by_system.insert(section_);
             if (!helo.empty())
                 import_.record_service(
                     service_, SettingResult::Kind::unsupported,

@@ -57,7 +57,9 @@ constexpr SettingMapping tables_[] = {
     {"sender_dependent_default_transport_maps", "pools.by_sender, sender_relay.tables", custom, harmless, "Transports of master.cf that only have source addresses of their own (smtp_bind_address, smtp_helo_name) become a [pool] each, SMTP transports with more a [route] of their name; these and next hops become entries of sender_relay.tables. Only the entries of text files are carried over."},
     {"relay_recipient_maps", "relay.recipients", tables, unguarded, ""},
     {"local_recipient_maps", "local.recipients, local.known_recipients", custom, unguarded,
-     "An empty value becomes local.check_recipients = false."},
+     "An empty value becomes local.check_recipients = false. Users of this system and aliases become "
+     "local.known_recipients, other tables local.recipients. Undecided beside mailbox_transport, fallback_transport, "
+     "their _maps or a local_transport, which deliver to aliases and users of this system only, and beside luser_relay."},
     {"virtual_mailbox_maps", "virtual_mailbox.recipients", tables, unguarded, ""},
     {"virtual_mailbox_base", "virtual_mailbox.deliver", custom, harmless, ""},
     {"virtual_transport", "virtual_mailbox.deliver", custom, harmless, "lmtp, smtp, transports of master.cf for these, and virtual are carried over; a pipe(8) to Dovecot's program becomes Dovecot's LMTP server. Another program becomes a [command.NAME]."},

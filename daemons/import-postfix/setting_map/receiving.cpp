@@ -133,7 +133,7 @@ constexpr SettingMapping restrictions_[] = {
     {"smtpd_end_of_data_restrictions", "policy.NAME, access.NAME.end_of_data", custom, unguarded, "As smtpd_recipient_restrictions."},
     {"smtpd_restriction_classes", "access_class.NAME.rules", custom, unguarded, "Used if a listener has access rules."},
     {"smtpd_sender_login_maps", "auth.sender_login_tables", custom, unguarded,
-     "For all listeners: tables that another listener has instead are reported."},
+     "If a listener where users log in has a rule, a class or a table of access rules that names a reject_sender_login_mismatch. For all listeners: tables that another listener has instead are reported."},
     {"smtpd_policy_service_timeout", "policy.NAME.timeout", custom, harmless, ""},
     {"smtpd_policy_service_default_action", "policy.NAME.on_failure", custom, unguarded, ""},
     {"smtpd_policy_service_*", "", obsolete, harmless, "Connections are kept and closed as needed."},

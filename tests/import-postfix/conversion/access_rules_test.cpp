@@ -198,3 +198,55 @@ TEST_CASE("verified addresses are asked for again before an answer expires") {
     CHECK(refresh("address_verify_negative_refresh_time = 4d\n") == "\"259200s\"");
     CHECK(key(imported("address_verify_positive_expire_time = 5d\n", {}), "verify.positive_refresh") == "\"432000s\"");
 }
+
+TEST_CASE("rules about owners of senders have their tables, whatever names the rules") {
+    const std::string logins = "smtpd_sasl_auth_enable = yes\n", maps = "smtpd_sender_login_maps = hash:/pf/owners\n",
+                      word = "reject_sender_login_mismatch",
+                      in_class = "smtpd_restriction_classes = own\nown = " + word;
+    const std::map<std::string, std::string> files{{"/pf/owners", "a@b.example ann\n"},
+                                                   {"/pf/s", "b.example reject_known_sender_login_mismatch\n"},
+                                                   {"/pf/p", "/b/ reject_known_sender_login_mismatch\n"},
+                                                   {"/pf/c", "b.example own\n"},
+                                                   {"/pf/ok", "b.example OK\n"}};
+    for (const auto& named : {"smtpd_sender_restrictions = warn_if_reject " + word,
+                              std::string("smtpd_sender_restrictions = check_sender_access hash:/pf/s"),
+                              std::string("smtpd_sender_restrictions = warn_if_reject check_sender_access pcre:/pf/p"),
+                              std::string("smtpd_sender_restrictions = check_sender_access sqlite:/pf/q.cf"),
+                              "smtpd_sender_restrictions = own\n" + in_class,
+                              "smtpd_sender_restrictions = check_sender_access hash:/pf/c\n" + in_class}) {
+        CAPTURE(named);
+        auto all = files;
+        all["/pf/q.cf"] = "dbpath = /pf/q\nquery = SELECT x FROM y WHERE z = '%s'\n";
+        const auto from = drafted(logins + maps + named + "\n", all);
+        CHECK(from.undecided.empty());
+        CHECK(key(from, "auth.sender_login_tables") == R"(["text:/pf/owners"])");
+    }
+    const auto other = drafted(logins + maps + "smtpd_sender_restrictions = check_sender_access hash:/pf/ok\n", files);
+    CHECK(key(other, "auth.sender_login_tables") == "-");
+    // No effect in Postfix, without tables.
+    const auto warned =
+        drafted(logins + "smtpd_sender_restrictions = warn_if_reject " + word + ", reject_non_fqdn_sender\n");
+    CHECK(key(warned, "access.postfix.sender") == R"(["reject_non_fqdn_sender"])");
+    CHECK(key(warned, "auth.sender_match") == "-");
+    const auto of_class =
+        drafted(logins + "smtpd_sender_restrictions = own\n" + in_class + ", reject_non_fqdn_sender\n");
+    CHECK(key(of_class, "access_class.own.rules") == R"(["reject_non_fqdn_sender"])");
+    CHECK(of_class.undecided.empty());
+    // Results of tables stay.
+    for (const auto& where : {logins, maps}) {
+        CAPTURE(where);
+        const auto result = drafted(where + "smtpd_sender_restrictions = check_sender_access hash:/pf/s\n", files);
+        REQUIRE(result.undecided.size() == 1);
+        CHECK(result.undecided[0].guard == "smtpd_sender_restrictions: check_sender_access hash:/pf/s");
+    }
+    const auto within = drafted(logins + "smtpd_sender_restrictions = own\nsmtpd_restriction_classes = own\n"
+                                         "own = check_sender_access hash:/pf/s\n",
+                                files);
+    CHECK(within.undecided.size() == 1);
+    // A class, where one listener knows users and another does not.
+    const auto both = drafted(maps + "smtpd_sender_restrictions = own\n" + in_class + "\n", files,
+                              smtp_line + "587 inet n - n - - smtpd -o smtpd_sasl_auth_enable=yes\n");
+    REQUIRE(both.undecided.size() == 1);
+    CHECK(both.undecided[0].guard == "smtpd_sender_restrictions: own");
+    CHECK(key(both, "auth.sender_login_tables") == R"(["text:/pf/owners"])");
+}

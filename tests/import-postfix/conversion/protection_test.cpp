@@ -92,6 +92,18 @@ TEST_CASE("a guard of main.cf that has no counterpart is a line to decide about,
         {"authorized_submit_users = !www-data, static:all", "authorized_submit_users", "Every user"},
         {"authorized_mailq_users = root", "authorized_mailq_users", "Every user"},
         {"local_recipient_maps = nis:x", "local_recipient_maps = nis:x", ""},
+        // Accepted, and returned by delivery; accepted for nobody.
+        {"local_recipient_maps = hash:/x\nmailbox_transport = lmtp:unix:/run/lmtp", "local_recipient_maps = hash:/x",
+         "virtual_mailbox.domains"},
+        {"local_recipient_maps = unix:passwd.byname hash:/x\nmailbox_transport_maps = hash:/y", "local_recipient_maps",
+         "virtual_mailbox.domains"},
+        {"local_recipient_maps = hash:/x\nfallback_transport_maps = hash:/y", "local_recipient_maps",
+         "virtual_mailbox.domains"},
+        {"local_recipient_maps =\nfallback_transport = lmtp:unix:/run/lmtp",
+         "local_recipient_maps =", "virtual_mailbox.domains"},
+        {"local_recipient_maps =\nfallback_transport = lmtp:unix:/run/lmtp\nluser_relay = ann",
+         "local_recipient_maps =", "goes to local.catch_all"},
+        {"local_recipient_maps = hash:/x\nluser_relay = ann", "local_recipient_maps = hash:/x", "local.catch_all"},
         {"postscreen_access_list = cidr:/x\npostscreen_denylist_action = drop", "", ""}, // no postscreen: see below
         // Limits.
         {"smtpd_client_auth_rate_limit = 5", "smtpd_client_auth_rate_limit = 5", "auth.failures_per_network"},
@@ -179,6 +191,9 @@ TEST_CASE("what guards nothing, or no less than before, is no line") {
          "virtual_mailbox_limit = 1000000",
          "local_recipient_maps =",
          "local_recipient_maps = proxy:unix:passwd.byname $alias_maps",
+         "mailbox_transport = lmtp:unix:/run/lmtp\nalias_maps = hash:/etc/aliases\n"
+         "local_recipient_maps = proxy:unix:passwd.byname proxy:hash:/etc/aliases",
+         "local_recipient_maps =\nluser_relay = ann",
          "smtp_tls_security_level = verify",
          "relayhost = [r.example]\nsmtp_tls_security_level = secure",
          "smtp_generic_maps = hash:/x",

@@ -182,6 +182,22 @@ TEST_CASE("what a default_transport of that kind sets for itself wins over main.
     CHECK(key(same, "pool.postfix.addresses") == R"(["192.0.2.8"])");
 }
 
+TEST_CASE("a transport that leaves its source address to the system does not get main.cf's") {
+    const std::string main =
+        "smtp_bind_address = 192.0.2.8\ntransport_maps = inline:{ {a.example=inside:} {b.example=slow:} }\n";
+    for (const auto* own : {"", "0.0.0.0"}) {
+        CAPTURE(own);
+        const auto from = imported(main, {},
+                                   fmt::format("{}inside unix - - n - - smtp -o smtp_bind_address={}\n"
+                                               "slow unix - - n - - smtp\n",
+                                               smtp_line, own));
+        CHECK(key(from, "route.\"inside\".next_hop") == R"("mx")");
+        CHECK(key(from, "route.\"inside\".pool") == "-");
+        CHECK(key(from, "route.\"slow\".pool") == R"("postfix")");
+        CHECK(key(from, "route.\"*\".pool") == R"("postfix")");
+    }
+}
+
 TEST_CASE("a local_transport that speaks LMTP: it wins over mailbox_transport, and users only it knows are rejected") {
     const std::string lmtp = "local_transport = lmtp:unix:/run/two\n";
     const auto both = imported("mailbox_transport = lmtp:unix:/run/one\n" + lmtp);
