@@ -48,10 +48,10 @@ overlay:*)
 *) mount --bind "$volume" "${root%/}$spool" ;;
 esac
 awk -v root="${root%/}" 'index($2, root "/") == 1 || $2 == root || root == "" { print $2 }' /proc/self/mounts |
-    while read -r point; do
+    sed 's/\\040/ /g' | while read -r point; do
         case ${point#"${root%/}"} in
         /proc* | /sys* | /dev* | "$spool") ;;
-        *) mount -o remount,bind,ro "$point" ;;
+        *) mount -o remount,bind,ro "$point" || ! mountpoint -q "$point" ;; # another test's, and gone
         esac
     done
 exec chroot "$root" setpriv --reuid=10025 --regid=10025 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs -- "$@"
