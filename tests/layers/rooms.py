@@ -176,7 +176,7 @@ ROOMS = {
         "daemons/common/filters/milter", "daemons/common/lookup/format", "daemons/decide/routing"},
     # tables that rewrite the addresses of a message, and its header with them
     "daemons/common/rewriting": {"daemons/common/config/sections/recipients", "daemons/common/filters/milter",
-        "daemons/common/lookup/tables", "daemons/common/runtime", "daemons/common/text",
+        "daemons/common/lookup/format", "daemons/common/lookup/tables", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/addressing", "daemons/decide/rewriting"},
     # the DNS resolver and its answers
     "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",

@@ -2,6 +2,7 @@
 #include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/common/lookup/tables/single_lookup.h"
+#include "daemons/common/rewriting/table_answer.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -14,17 +15,6 @@ using decide::LookupRequest;
 using decide::TableAnswer;
 
 namespace {
-
-TableAnswer answer_of(tables::Answer&& answer) {
-    using Status = TableAnswer::Status;
-    switch (answer.status) {
-    case tables::Answer::Status::none: return {};
-    case tables::Answer::Status::found: return {Status::found, std::move(answer.value), ""};
-    case tables::Answer::Status::unavailable: return {Status::unreadable, "", std::move(answer.why)};
-    case tables::Answer::Status::not_yet: break;
-    }
-    return {Status::not_yet, "", ""};
-}
 
 bool is_delivery_target(const decide::AliasTarget& target) {
     using Kind = decide::AliasTarget::Kind;
@@ -64,7 +54,7 @@ LookupSources::LookupSources(common::DaemonContext& context, const std::string& 
         return user.empty() ? includes_.find(path, common::Loop::now()) : find_user_file({user, path, ""});
     };
     tables_.table = [this](const std::string& table, const std::string& key) {
-        return answer_of(lookups_.find(table, key));
+        return common::table_answer(lookups_.find(table, key));
     };
 }
 
@@ -90,7 +80,7 @@ AliasAnswer LookupSources::find_alias(const std::string& name) {
         auto found = lookups_.find(table, name);
         const auto written = std::move(found.written);
         const auto line = found.line;
-        auto answer = answer_of(std::move(found));
+        auto answer = common::table_answer(std::move(found));
         if (answer.status == TableAnswer::Status::not_yet) return {Status::not_yet, {}, "", ""};
         if (answer.status == TableAnswer::Status::unreadable)
             return {Status::unreadable, {}, std::move(answer.why), ""};

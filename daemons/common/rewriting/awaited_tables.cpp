@@ -1,18 +1,8 @@
 #include "daemons/common/rewriting/awaited_tables.h"
+#include "daemons/common/rewriting/table_answer.h"
 #include <utility>
 
 namespace common {
-
-static decide::TableAnswer answer_of(tables::Answer&& answer) {
-    using Status = decide::TableAnswer::Status;
-    switch (answer.status) {
-    case tables::Answer::Status::none: return {};
-    case tables::Answer::Status::found: return {Status::found, std::move(answer.value), ""};
-    case tables::Answer::Status::unavailable: return {Status::unreadable, "", std::move(answer.why)};
-    case tables::Answer::Status::not_yet: break;
-    }
-    return {Status::not_yet, "", ""};
-}
 
 AwaitedTables::AwaitedTables(Loop& loop, Log& log)
     : tables_(loop, log, [this](const std::string& table, const std::string& key) {
@@ -20,7 +10,7 @@ AwaitedTables::AwaitedTables(Loop& loop, Log& log)
           for (const auto& answered : waiters_) answered(request);
       }) {
     lookups_.table = [this](const std::string& table, const std::string& key) {
-        return answer_of(tables_.find(table, key));
+        return table_answer(tables_.find(table, key));
     };
 }
 

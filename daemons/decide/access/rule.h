@@ -49,7 +49,7 @@ enum class Check : std::uint8_t {
     listed,                 // in a DNS list: rejected
     allowed,                // in a DNS list: permitted
     unverified,             // not known to be deliverable, at a server that receives its mail
-    foreign_sender,         // tables have other users for the sender, or none for that of a user who has authenticated
+    foreign_sender,         // the sender has other users in the tables; of a user who has authenticated, also none
     foreign_sender_of_user, // the same, only for clients that have authenticated
     foreign_sender_of_nobody, // only for those that have not
     foreign_known_sender,     // only for senders that the tables have

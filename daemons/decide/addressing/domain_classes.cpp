@@ -12,7 +12,7 @@ namespace {
 
 bool is_literal(std::string_view domain) { return domain.starts_with('['); }
 
-// Whoever writes an address chooses the number of its labels, and each is a query: parents have at most this many.
+// A sender of mail can write a domain of 127 labels, and each parent is a query: parents have at most this many.
 constexpr std::ptrdiff_t most_labels = 8;
 
 // The nearest one first.

@@ -10,6 +10,7 @@
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/lookup/tables/blocking_tables.h"
 #include "daemons/common/rewriting/rewriting_settings.h"
+#include "daemons/common/rewriting/table_answer.h"
 #include "daemons/common/text/idn.h"
 #include "daemons/decide/rewriting/address_rewriting.h"
 #include "daemons/postrider/command/command.h"
@@ -168,11 +169,7 @@ std::string by_tables(const config::Config& config, const std::string& address, 
     tables::BlockingTables asker(config.tables, tables::maps_socket(config.spool.directory));
     decide::ExpansionTables lookups;
     lookups.table = [&](const std::string& table, const std::string& key) -> decide::TableAnswer {
-        auto answer = asker.ask(table, key);
-        using Status = decide::TableAnswer::Status;
-        if (answer.status == tables::Answer::Status::found) return {Status::found, std::move(answer.value), ""};
-        if (answer.status == tables::Answer::Status::none) return {};
-        return {Status::unreadable, "", std::move(answer.why)};
+        return common::table_answer(asker.ask(table, key));
     };
     const auto settings = common::rewriting_settings(config.domain_classes(), config.mta.origin,
                                                      config.local.recipient_delimiter, extension);
