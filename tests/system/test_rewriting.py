@@ -213,7 +213,7 @@ def test_canonical_tables_that_cannot_answer_defer(mta, remote):
 
 @pytest.mark.parametrize("way", ["smtp", "sendmail"])
 def test_a_slow_canonical_table_keeps_only_the_message_that_needs_it(mta, remote, block, way):
-    """A reload meanwhile changes nothing for it, nor does a client that leaves."""
+    """A reload meanwhile changes nothing for it, and a client that leaves harms no one else."""
     sink = remote()
     mta.route("remote.example", sink)
     with HeldTable((mta.address, block.port())) as server:
