@@ -45,12 +45,12 @@ enum class Check : std::uint8_t {
     done_anyway, // by every session, without a rule
     invalid_name,
     not_qualified,
-    unknown,                // not in the DNS
-    listed,                 // in a DNS list: rejected
-    allowed,                // in a DNS list: permitted
-    unverified,             // not known to be deliverable, at a server that receives its mail
-    foreign_sender,         // the sender has other users in the tables; of a user who has authenticated, also none
-    foreign_sender_of_user, // the same, only for clients that have authenticated
+    unknown,                  // not in the DNS
+    listed,                   // in a DNS list: rejected
+    allowed,                  // in a DNS list: permitted
+    unverified,               // not known to be deliverable, at a server that receives its mail
+    foreign_sender,           // tables have other users for the sender, or, for an authenticated client, none at all
+    foreign_sender_of_user,   // the same, only for clients that have authenticated
     foreign_sender_of_nobody, // only for those that have not
     foreign_known_sender,     // only for senders that the tables have
     table,                    // what an access table says
