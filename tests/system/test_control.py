@@ -20,6 +20,10 @@ def ask(mta, op, **fields):
 
 
 def one(mta, op, **fields):
+    """The answer's one line. The queue hears of a message only after its sender did: so the question waits for it."""
+    if "id" in fields:
+        wait_until(lambda: not (ask(mta, op, **fields)[1] or "").startswith("there is no message"), 15,
+                   lambda: f"the queue to know {fields['id']}")
     lines, error, _ = ask(mta, op, **fields)
     assert error is None, error
     return lines[0] if lines else None

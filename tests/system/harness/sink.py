@@ -188,10 +188,10 @@ class Sink:
                 self.open.add(connection)
                 self.most_at_once = max(self.most_at_once, len(self.open))
                 number = self.connections
-            threading.Thread(target=self.serve, args=(connection, number), daemon=True).start()
+            threading.Thread(target=self.serve, args=(connection, number, peer[0]), daemon=True).start()
 
-    def serve(self, connection, number):
-        session = Session(self, connection, number)
+    def serve(self, connection, number, peer):
+        session = Session(self, connection, number, peer)
         try:
             session.run()
         except (Cut, OSError):
@@ -213,12 +213,12 @@ class Sink:
 
 
 class Session:
-    def __init__(self, sink, connection, number):
+    def __init__(self, sink, connection, number, peer):
         self.sink, self.socket, self.number = sink, connection, number
         self.buffer = b""
         self.forget()
         self.tls = self.client = None
-        self.peer = connection.getpeername()[0]
+        self.peer = peer
         connection.settimeout(120)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
