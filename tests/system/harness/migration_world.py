@@ -300,7 +300,10 @@ def where_mail_went(log_text):
             ids[found[1]] = found[2]
         elif found := re.search(r"postfix/(\S+)\[\d+\]: (\w+): to=<([^>]*)>(?:, orig_to=<([^>]*)>)?, relay=(.*?), (?:conn_use=\d+, )?delay=.*status=(\w+) \((.*)\)$", line):
             agent, queue_id, recipient, original, relay, status, text = found.groups()
-            if "forwarded as" in text or "that already have the message" in text or queue_id not in ids:
+            if "forwarded as" in text or queue_id not in ids:
+                continue
+            if "that already have the message" in text:
+                went.setdefault(ids[queue_id], []).append([(original or recipient).lower(), "", "covered", text])
                 continue
             host = re.fullmatch(r"(\S+?)\[[^\]]*\]:(\d+)", relay)
             where = f"{host[1]}:{host[2]}" if host else "here" if agent in ("local", "virtual", "pipe") else relay
