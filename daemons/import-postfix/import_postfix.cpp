@@ -8,7 +8,7 @@
 #include "daemons/common/terminal/arguments.h"
 #include "daemons/common/terminal/exit_status.h"
 #include "daemons/common/terminal/output.h"
-#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/conversion.h"
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Any two texts as main.cf and master.cf (split_path by a line "---") are either a Postfix configuration that is
 // carried over, or refused with a file and a reason; what comes out is text for a terminal and TOML, whatever
 // it says, and every setting has its verdict.
-#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/conversion.h"
 #include "libsmtp/text/utf8.h"
 #include <cstdlib>
 #include <toml++/toml.h>

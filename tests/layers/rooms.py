@@ -206,8 +206,17 @@ ROOMS = {
     "daemons/import-postfix/setting_map": {"daemons/import-postfix/postfix"},
     # the configuration that is being written
     "daemons/import-postfix/draft": set(),
-    # writes our configuration from Postfix's, subject by subject
-    "daemons/import-postfix/conversion": {"daemons/import-postfix/draft", "daemons/import-postfix/postfix", "daemons/import-postfix/setting_map"},
+    # the state of a conversion; tables and networks, in both notations
+    "daemons/import-postfix/import": {"daemons/import-postfix/draft", "daemons/import-postfix/postfix", "daemons/import-postfix/setting_map"},
+    # next hops and transports, in both notations: programs, routes, pools, filters behind the queue
+    "daemons/import-postfix/transports": {"daemons/import-postfix/import",
+        "daemons/import-postfix/postfix"},
+    # restrictions of smtpd and tests of postscreen
+    "daemons/import-postfix/restrictions": {"daemons/import-postfix/import", "daemons/import-postfix/postfix",
+        "daemons/import-postfix/transports"},
+    # the conversion as a whole, and its other steps, subject by subject
+    "daemons/import-postfix/conversion": {"daemons/import-postfix/import", "daemons/import-postfix/postfix", "daemons/import-postfix/restrictions",
+        "daemons/import-postfix/transports"},
     # converts a Postfix configuration: the program
     "daemons/import-postfix": {"daemons/import-postfix/conversion"},
     # mbox and Maildir delivery, safe file access

@@ -2,10 +2,11 @@
 // Passwords are never copied into the result.
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/decide/routing/routing.h"
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/conversion/steps.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/next_hops.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

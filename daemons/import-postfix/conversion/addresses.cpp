@@ -3,11 +3,12 @@
 #include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/routing/route_name.h"
 #include "daemons/decide/routing/transport_entry.h"
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/smtp_transports.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/conversion/steps.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/next_hops.h"
+#include "daemons/import-postfix/transports/smtp_transports.h"
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -1,10 +1,12 @@
 // Checks of incoming messages, and recipients of copies.
 #include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/common/text/pattern.h"
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/conversion/steps.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/content_filters.h"
+#include "daemons/import-postfix/transports/next_hops.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,11 +1,14 @@
 // Services of type inet in master.cf become listeners.
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/networks.h"
-#include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/smtp_transports.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/conversion/steps.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/networks.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
+#include "daemons/import-postfix/transports/content_filters.h"
+#include "daemons/import-postfix/transports/next_hops.h"
+#include "daemons/import-postfix/transports/sender_transports.h"
+#include "daemons/import-postfix/transports/smtp_transports.h"
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -1,9 +1,10 @@
 // Users of this system: where their mail goes, their aliases, what may be run.
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/smtp_transports.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/conversion/steps.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/next_hops.h"
+#include "daemons/import-postfix/transports/smtp_transports.h"
 #include <algorithm>
 #include <fmt/format.h>
 

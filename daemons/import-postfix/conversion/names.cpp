@@ -2,9 +2,10 @@
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/lookup/format/specification.h"
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/networks.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/conversion/steps.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/networks.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>

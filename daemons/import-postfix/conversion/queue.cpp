@@ -1,5 +1,6 @@
 // Limits of receiving, reports, and the log: what takes more than a conversion of the value.
-#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/steps.h"
+#include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>

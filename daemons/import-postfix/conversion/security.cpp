@@ -1,6 +1,7 @@
 // Certificates, versions of TLS, levels of TLS towards others, and which clients may authenticate.
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/conversion/steps.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,10 +2,11 @@
 // to be decided by the operator.
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/conversion/steps.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/next_hops.h"
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
-#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/conversion.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>

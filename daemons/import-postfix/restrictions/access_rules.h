@@ -1,7 +1,7 @@
 // Restrictions of Postfix that are access rules here, word by word: [access.NAME] for the listeners,
 // [access_class.NAME] for the classes. Knows both notations; what has no counterpart is reported by its caller.
 #pragma once
-#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
 #include <functional>
 #include <map>

@@ -1,6 +1,6 @@
-// Converts Postfix's configuration to a postrider.toml: the conversion as a whole, and what its steps share. Accesses
-// the machine only through a HostEnvironment, so that a test can bring its own. Knows both configurations; decides
-// nothing about mail.
+// The state of a conversion of Postfix's configuration to a postrider.toml: what its steps read, what they write, and
+// what becomes of each setting. Accesses the machine only through a HostEnvironment, so that a test can bring its own.
+// Knows none of the steps.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/import-postfix/draft/config_draft.h"
@@ -59,9 +59,6 @@ struct ImportResult {
     // Removes a key that the check rejects; its setting then counts as unsupported.
     void drop_key(const std::string& path, const std::string& why);
 };
-
-// The error: the files are invalid, or a table that they name cannot be read.
-postfix::Read<ImportResult> import_postfix(const HostEnvironment& environment);
 
 // The state of the conversion; passed to the steps below one after the other.
 class Import {
@@ -140,21 +137,5 @@ private:
     std::size_t tables_made_ = 0;
     std::map<std::string, std::string> table_sections_; // names by origin
 };
-
-// The steps, in their order.
-void import_names(Import& import);     // our names, the domains we accept mail for
-void import_local(Import& import);     // mailboxes of users of this system
-void import_addresses(Import& import); // virtual mailboxes, canonical, transport, …
-void import_security(Import& import);  // certificates, levels of TLS, AUTH
-void import_listeners(Import& import); // services of type inet
-void import_restrictions(Import& import);
-void import_verification(Import& import);      // of addresses by probes
-void import_filters(Import& import);           // milters, header checks, copies
-void import_content_filters(Import& import);   // filters behind the queue; after all that may say FILTER
-void import_sending(Import& import);           // routes, limits, accounts
-void import_tls_policies(Import& import);      // within import_sending: after the routes
-void import_accounts(Import& import);          // at next hops; after them
-void import_sender_transports(Import& import); // after accounts, which have tables of next hops by sender too
-void import_queue(Import& import);
 
 } // namespace postrider

@@ -1,11 +1,10 @@
-// content_filter, and FILTER of access tables and checks: mail that a filter behind the queue gets over SMTP or LMTP,
-// and sends back to a listener of its own.
+#include "daemons/import-postfix/transports/content_filters.h"
 #include "daemons/common/net/network.h"
 #include "daemons/decide/routing/filter_destination.h"
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/next_hops.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <expected>

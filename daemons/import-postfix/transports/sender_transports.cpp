@@ -1,11 +1,10 @@
-// sender_dependent_default_transport_maps: a transport that only has source addresses of its own is a pool; one with
-// more is a route, and that and a next hop are entries of sender_relay.tables.
+#include "daemons/import-postfix/transports/sender_transports.h"
 #include "daemons/common/net/network.h"
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/next_hops.h"
-#include "daemons/import-postfix/conversion/smtp_transports.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/next_hops.h"
+#include "daemons/import-postfix/transports/smtp_transports.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>

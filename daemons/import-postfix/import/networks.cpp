@@ -1,6 +1,6 @@
-#include "daemons/import-postfix/conversion/networks.h"
+#include "daemons/import-postfix/import/networks.h"
 #include "daemons/common/net/network.h"
-#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/import/import.h"
 #include <algorithm>
 #include <set>
 

@@ -2,7 +2,6 @@
 // notation for it.
 #pragma once
 #include "daemons/import-postfix/postfix/files.h"
-#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,20 +20,10 @@ bool keeps_mail_from_leaving(std::string_view transport);
 // Of a milter or policy server; nothing: it has no numeric address.
 std::optional<std::string> service_address(Import& import, std::string_view text);
 
-// Of FILTER in access tables and checks, "amavis:[127.0.0.1]:10024": as our FILTER has it, and the [route] of a
-// transport that it names. The error: why there is none.
-std::expected<std::string, std::string> imported_filter(Import& import, std::string_view value);
-// The service of master.cf is named by such a FILTER.
-bool is_named_by_filter(Import& import, const postfix::Service& service);
-
 // The service of master.cf is named where transports are named, in main.cf or in a transport table.
 bool is_used_transport(Import& import, const postfix::Service& service);
 // … in a table of transport_maps.
 bool is_named_by_transport_maps(Import& import, const postfix::Service& service);
-// … in a table of sender_dependent_default_transport_maps.
-bool is_named_for_senders(Import& import, const postfix::Service& service);
-// The same, of an SMTP transport that has nothing of its own but source addresses. It then becomes a [pool].
-bool is_pool_for_senders(Import& import, const postfix::Service& service);
 // The pipe(8) services that become [command.<name>], by name: those that are used, and can be carried over.
 std::vector<std::string> imported_programs(Import& import);
 // "NAME:…", as transports are named: the name of such a service; "" it is none.

@@ -1,8 +1,8 @@
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/common/lookup/database/parameters.h"
 #include "daemons/common/lookup/database/table_file.h"
 #include "daemons/common/lookup/format/specification.h"
-#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>

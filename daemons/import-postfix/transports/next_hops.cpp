@@ -1,9 +1,9 @@
-#include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/transports/next_hops.h"
 #include "daemons/common/net/network.h"
 #include "daemons/common/net/service_address.h"
 #include "daemons/decide/routing/routing.h"
-#include "daemons/import-postfix/conversion/import.h"
-#include "daemons/import-postfix/conversion/tables.h"
+#include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/pipe_program.h"
 #include <algorithm>

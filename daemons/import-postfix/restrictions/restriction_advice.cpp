@@ -1,4 +1,4 @@
-#include "daemons/import-postfix/conversion/restriction_advice.h"
+#include "daemons/import-postfix/restrictions/restriction_advice.h"
 
 namespace postrider {
 
