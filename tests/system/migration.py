@@ -11,6 +11,7 @@ import argparse
 import collections
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,7 @@ def try_one(source, folder, options):
     for system in SYSTEMS:
         run_world(system, folder, sessions, adapted)
     (folder / "settings.json").write_text(json.dumps(settings_of(source, folder)))
+    shutil.rmtree(folder / "postrider/bin", ignore_errors=True)  # half a gigabyte each
     return compared(folder)
 
 

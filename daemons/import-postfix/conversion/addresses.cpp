@@ -7,6 +7,7 @@
 #include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/final_transports.h"
 #include "daemons/import-postfix/transports/next_hops.h"
 #include "daemons/import-postfix/transports/smtp_transports.h"
 #include <algorithm>
@@ -190,8 +191,10 @@ void masquerade(Import& import) {
 // Entries our transport tables do not understand are named.
 void transport(Import& import) {
     const decide::TransportNames names{imported_programs(import), imported_routes(import)};
-    const auto tables = converted_tables(import, "transport_maps");
-    if (!tables.empty()) import.set("transport.tables", toml(tables), "transport_maps");
+    auto tables = converted_tables(import, "transport_maps");
+    const std::string_view from = tables.empty() ? "default_transport" : "transport_maps";
+    if (const auto last = table_of_final_transports(import)) tables.push_back(*last);
+    if (!tables.empty()) import.set("transport.tables", toml(tables), from);
     for (const auto& word : import.words("transport_maps")) {
         const auto type = postfix::parse_typed(word);
         if (!type || type->type == "regexp" || type->type == "pcre" || type->type == "socketmap" ||

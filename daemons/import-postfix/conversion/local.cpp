@@ -3,6 +3,7 @@
 #include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/final_transports.h"
 #include "daemons/import-postfix/transports/next_hops.h"
 #include "daemons/import-postfix/transports/smtp_transports.h"
 #include <algorithm>
@@ -72,8 +73,10 @@ void mailboxes(Import& import) {
         else
             import.mark_unsupported(
                 "mailbox_transport",
-                fmt::format("\"{}\": only lmtp has a counterpart: deliver to an LMTP server (local.deliver)",
-                            transport));
+                fmt::format("\"{}\": only lmtp has a counterpart: deliver to an LMTP server (local.deliver), or mail "
+                            "gets to the mailboxes of this system",
+                            transport),
+                IfLost::unguarded);
     }
     if (const auto relay = import.value("luser_relay"); !relay.empty()) {
         if (relay.find('$') == relay.npos && relay.find_first_of("|/ ,") == relay.npos)
@@ -83,9 +86,8 @@ void mailboxes(Import& import) {
     }
     if (const auto transport = import.value("local_transport");
         import.given("local_transport") && !transport.starts_with("local")) {
-        const auto null_client = transport.starts_with("error") && import.value("mydestination").empty();
         const auto hop = next_hop_of_transport(import, transport);
-        if (null_client) {
+        if (is_in_final_transports(import, "local_transport")) {
             import.mark_converted("local_transport");
         } else if (hop.starts_with("lmtp:")) {
             deliver_all_by(import, hop);
@@ -93,8 +95,7 @@ void mailboxes(Import& import) {
             import.mark_unsupported("local_transport",
                                     fmt::format("\"{}\": mail for local.domains goes to users of this system. Name "
                                                 "the domains in relay.domains and give them a [route]",
-                                                transport),
-                                    keeps_mail_from_leaving(transport) ? IfLost::unguarded : IfLost::harmless);
+                                                transport)); // to others, perhaps: never in silence
         }
     } else {
         import.mark_converted("local_transport");

@@ -15,6 +15,11 @@ namespace postrider {
 
 namespace {
 
+// Ours has a dot.
+std::string completed(const std::string& name) {
+    return name.find('.') == name.npos && name != "localhost" ? name + ".localdomain" : name;
+}
+
 void names(Import& import) {
     const auto hostname = import.value("myhostname");
     if (const auto name = config::domain_name(hostname); !name.empty() && name.find('.') != name.npos)
@@ -32,8 +37,7 @@ void names(Import& import) {
         origin = postfix::trimmed(std::string_view(text).substr(0, text.find('\n')));
     }
     if (const auto name = config::domain_name(origin); !name.empty())
-        import.set("mta.origin",
-                   toml(name.find('.') == name.npos && name != "localhost" ? name + ".localdomain" : name), "myorigin");
+        import.set("mta.origin", toml(completed(name)), "myorigin");
     else if (!import.error)
         import.mark_unsupported("myorigin", fmt::format("\"{}\" is not a valid domain", origin));
 }
@@ -168,7 +172,12 @@ bool can_have_domains(std::string_view word) {
 
 void domains(Import& import) {
     Classes classes(import);
-    classes.take("mydestination", "local", list_with_tables(import, "mydestination"), false);
+    auto here = list_with_tables(import, "mydestination");
+    // An origin without a dot has got one: it is still what it was.
+    const auto* origin = import.draft.find("mta.origin");
+    const auto same = [&](const auto& word) { return origin && toml(completed(word)) == origin->value; };
+    if (const auto found = std::ranges::find_if(here, same); found != here.end()) here.push_back(completed(*found));
+    classes.take("mydestination", "local", here, false);
     // Without virtual_alias_domains, they are the keys of the tables of addresses that are just a domain. Remarks are
     // about these.
     auto aliases = list_with_tables(import, "virtual_alias_domains");

@@ -6,6 +6,7 @@
 #include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/transports/final_transports.h"
 #include "daemons/import-postfix/transports/next_hops.h"
 #include "daemons/import-postfix/transports/smtp_transports.h"
 #include <algorithm>
@@ -24,10 +25,14 @@ void relayhost(Import& import) {
         if (const auto hop = next_hop(word))
             hops.push_back(*hop);
         else
-            import.mark_unsupported(name, fmt::format("\"{}\" is not a supported next hop", word));
+            import.mark_unsupported(
+                name, fmt::format("\"{}\" is not a supported next hop: mail leaves by its MX hosts", word),
+                IfLost::unguarded);
     };
     std::string_view from = "relayhost";
-    for (const auto& word : import.words("relayhost")) add("relayhost", word);
+    const auto relays = import.words("relayhost");
+    for (const auto& word : relays) add("relayhost", word);
+    if (hops.size() != relays.size()) hops.clear(); // "# to be filled in": no word of it is a host
     const auto transport = import.value("default_transport");
     if (const auto type = postfix::parse_typed(transport); import.given("default_transport")) {
         const auto bare = type ? type->type : transport;
@@ -37,14 +42,14 @@ void relayhost(Import& import) {
             else if (type && !type->name.empty() && hops.empty())
                 import.mark_unsupported("default_transport",
                                         fmt::format("\"{}\" is not a supported next hop", type->name));
-        } else if (bare != "smtp" && bare != "relay")
+        } else if (bare != "smtp" && bare != "relay" && !is_in_final_transports(import, "default_transport"))
             import.mark_unsupported("default_transport",
                                     fmt::format("\"{}\" has no counterpart{}", transport,
                                                 keeps_mail_from_leaving(bare)
                                                     ? ": mail leaves by SMTP; use postrider pause all to keep it here"
                                                     : ": mail leaves by SMTP"),
                                     keeps_mail_from_leaving(bare) ? IfLost::unguarded : IfLost::harmless);
-        else if (type && !type->name.empty() && hops.empty())
+        else if (type && !type->name.empty() && hops.empty() && !keeps_mail_from_leaving(bare))
             from = "default_transport", add("default_transport", type->name);
     }
     import.mark_converted("relayhost"), import.mark_converted("default_transport");
@@ -87,6 +92,7 @@ void relay_transport(Import& import) {
     const auto transport = import.value("relay_transport");
     const auto type = postfix::parse_typed(transport);
     import.mark_converted("relay_transport");
+    if (is_in_final_transports(import, "relay_transport")) return;
     const auto* own = own_smtp_transport(import, transport);
     const auto* all = import.draft.find("route.\"*\".next_hop");
     const bool by_relayhost = !import.words("relayhost").empty();

@@ -14,11 +14,11 @@ constexpr std::string_view weak_ciphers =
     "medium high aNULL eNULL NULL EXPORT EXP LOW DES 3DES MD5 RC2 RC4 PSK SRP DSS aECDH aDSS SEED IDEA kECDH KRB5-DES KRB5-DES-CBC3-SHA DES-CBC3-SHA EDH-RSA-DES-CBC3-SHA EDH-RSA-DES-CBC-SHA EDH-DSS-DES-CBC3-SHA CBC3-SHA KRB5-DES,CBC3-SHA";
 
 constexpr SettingMapping sending_[] = {
-    {"relayhost", "route.\"*\".next_hop", custom, harmless, ""},
+    {"relayhost", "route.\"*\".next_hop", custom, harmless, "A value that is no list of next hops is undecided, and no part of it is carried over."},
     {"default_transport", "route.\"*\".next_hop", custom, unguarded,
-     "A next hop, and the settings of an SMTP transport of master.cf, are carried over; those win over smtp_bind_address and smtp_destination_ settings. error: (no mail leaves) has no counterpart: use postrider pause all."},
+     "A next hop, and the settings of an SMTP transport of master.cf, are carried over; those win over smtp_bind_address and smtp_destination_ settings. error:, retry: and discard: become a table of transport.tables that names all other domains, and are undecided if some of these are in tables, or if senders have transports of their own."},
     {"relay_transport", "route.\"DOMAIN\".next_hop", custom, unguarded,
-     "A next hop in it becomes a [route] for each domain of relay_domains, with the settings of an SMTP transport of master.cf. Without one, it is relayhost's or mx, not that of default_transport. Domains in tables get no [route]: if their mail would go elsewhere, it is a line of [undecided]."},
+     "A next hop in it becomes a [route] for each domain of relay_domains, with the settings of an SMTP transport of master.cf. Without one, it is relayhost's or mx, not that of default_transport. Domains in tables get no [route]: if their mail would go elsewhere, it is a line of [undecided]. error:, retry: and discard: become a table of transport.tables."},
     {"smtp_fallback_relay", "route.\"*\".fallback", custom, harmless, "Only hosts in brackets are carried over."},
     {"fallback_relay", "", obsolete, harmless, "An old name; it is imported as smtp_fallback_relay."},
     {"best_mx_transport", "", none, harmless, "If the best MX host of a domain is this system, its mail loops and is returned (5.4.6). List the domain in local.domains or relay.domains."},

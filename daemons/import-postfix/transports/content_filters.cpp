@@ -41,12 +41,24 @@ std::expected<std::string, std::string> hop_of_filter(Import& import, std::strin
     return *hop;
 }
 
-void set_route(Import& import, const Service& transport, const std::string& hop) {
-    const auto route = fmt::format("route.{}", toml(smtp::lowered(transport.name)));
+void set_route(Import& import, const Service& transport, const std::string& name, const std::string& hop) {
+    const auto route = fmt::format("route.{}", toml(name));
     import.draft.set(route + ".next_hop", toml(hop),
                      fmt::format("{} {}, master.cf line {}", transport.name, transport.type, transport.line));
     if (const auto limit = postfix::number_of(transport.process_limit); limit && *limit > 0)
         import.draft.set(route + ".connections", fmt::format("{}", *limit));
+}
+
+// The transport's own; with a number if that has another next hop: mail of the listeners for users often goes to
+// another port of the same filter.
+std::string name_of_route(const Import& import, const Service& transport, const std::string& hop) {
+    const auto own = smtp::lowered(transport.name);
+    auto name = own;
+    for (int number = 2;; ++number) {
+        const auto* other = import.draft.find(fmt::format("route.{}.next_hop", toml(name)));
+        if (!other || other->value == toml(hop)) return name;
+        name = fmt::format("{}-{}", own, number);
+    }
 }
 
 // The value of our key: a transport with a limit becomes a route.
@@ -55,8 +67,9 @@ std::expected<std::string, std::string> filter_of(Import& import, std::string_vi
     const auto* transport = transport_named(import, value.substr(0, value.find(':')));
     const auto limit = hop && transport ? postfix::number_of(transport->process_limit) : std::nullopt;
     if (!limit || *limit == 0) return hop;
-    set_route(import, *transport, *hop);
-    return smtp::lowered(transport->name);
+    auto name = name_of_route(import, *transport, *hop);
+    set_route(import, *transport, name, *hop);
+    return name;
 }
 
 // The filter of mail that this service takes.
@@ -144,7 +157,7 @@ static std::expected<std::string, std::string> filter_by_name(Import& import, st
     const auto by_name = decide::filter_destination(value);
     if (!by_name || decide::route_of_filter(*by_name).empty()) return hop;
     if (!import.draft.find(fmt::format("route.{}.next_hop", toml(smtp::lowered(transport->name)))))
-        set_route(import, *transport, *hop);
+        set_route(import, *transport, smtp::lowered(transport->name), *hop);
     return *by_name;
 }
 

@@ -12,6 +12,10 @@ TEST_CASE("each setting comes out as one key") {
     const Row rows[] = {
         {"myhostname = a.b.example", "mta.hostname", "\"a.b.example\""},
         {"myorigin = $mydomain", "mta.origin", "\"site.example\""},
+        {"myorigin = here\nmydestination = there, here", "mta.origin", "\"here.localdomain\""},
+        {"myorigin = here\nmydestination = there, here", "local.domains", R"(["there", "here", "here.localdomain"])"},
+        {"myorigin = here\nmydestination = there", "local.domains", R"(["there"])"},
+        {"relayhost = # relay.example will be set later", "route.\"*\".next_hop", "-"},
         {"myorigin = /etc/mailname", "mta.origin", "\"mail.example\"", {{"/etc/mailname", "mail.example\n"}}},
         {"mydestination = $myhostname, /pf/domains",
          "local.domains",
@@ -563,6 +567,19 @@ TEST_CASE("a filter behind the queue is one matter") {
     CHECK(key(direct, "listen.smtp.content_filter") == "\"[127.0.0.1]:10026\"");
     CHECK(key(direct, "listen.submission.content_filter").starts_with("\"lmtp:/"));
     CHECK(key(direct, "submit.content_filter") == "-");
+    // Ports of one filter: mail of users goes to another.
+    const auto ports = imported(
+        "content_filter = amavis:[127.0.0.1]:10024\n", {},
+        smtp_line + "submission inet n - n - - smtpd -o content_filter=amavis:[127.0.0.1]:10026\npickup unix n - n 60 "
+                    "1 pickup -o content_filter=amavis:[127.0.0.1]:10026\namavis unix - - n - 2 smtp\n");
+    const auto hop_for = [&](const char* filtered) {
+        return key(ports, fmt::format("route.{}.next_hop", key(ports, fmt::format("{}.content_filter", filtered))));
+    };
+    CHECK(hop_for("listen.smtp") == "\"[127.0.0.1]:10024\"");
+    CHECK(hop_for("listen.submission") == "\"[127.0.0.1]:10026\"");
+    CHECK(hop_for("submit") == "\"[127.0.0.1]:10026\"");
+    CHECK(ports.draft.sections("route.").size() == 2);
+    CHECK(key(ports, "route.\"amavis-2\".connections") == "2");
     const auto own =
         imported("", {},
                  "smtp inet n - n - - smtpd -o content_filter=spam\nspam unix - n n - - pipe flags=Rq user=spam "

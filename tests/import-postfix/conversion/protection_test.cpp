@@ -138,10 +138,15 @@ TEST_CASE("a guard of main.cf that has no counterpart is a line to decide about,
         {sasl + "smtpd_sasl_mechanism_filter = scram-sha-256", "smtpd_sasl_mechanism_filter", "auth.mechanisms"},
         {"smtp_sasl_mechanism_filter = scram-sha-256", "smtp_sasl_mechanism_filter", ".auth"},
         // Mail that does not leave.
-        {"default_transport = error:this host sends no mail", "default_transport", "postrider pause all"},
-        {"default_transport = discard:", "default_transport", "mail leaves"},
-        {"relay_domains = r.example\nrelay_transport = discard:", "relay_transport", "[route]"},
-        {"mydestination = a.example\nlocal_transport = error:no local mail", "local_transport", "users"},
+        {"relay_domains = pgsql:/x\ndefault_transport = error:this host sends no mail", "default_transport",
+         "postrider pause all"},
+        {"relay_domains = pgsql:/x\ndefault_transport = discard:", "default_transport", "mail leaves"},
+        {"relay_domains = r.example, pgsql:/x\nrelay_transport = discard:", "relay_transport", "[route]"},
+        {"mydestination = a.example, pgsql:/x\nlocal_transport = error:no local mail", "local_transport", "users"},
+        // Mail that gets to somebody else.
+        {"mydestination = a.example\nlocal_transport = virtual", "local_transport = virtual", "users of this system"},
+        {"mailbox_transport = spam-filter", "mailbox_transport = spam-filter", "mailboxes of this system"},
+        {"relayhost = # relay.example will be set later", "relayhost = # relay.example", "not a supported next hop"},
         // A limit that Postfix's virtual(8) sets.
         {"virtual_mailbox_domains = b.example\nvirtual_mailbox_base = /srv\nvirtual_uid_maps = "
          "static:5000\nvirtual_mailbox_limit = 1000000",

@@ -25,6 +25,11 @@ DROPPED = re.compile(r"(queue|command|daemon|data|sample|readme|html|manpage|shl
                      r"junk_command_limit)|in_flow_delay|alias_database|smtp_bind_address6?|proxy_interfaces|"
                      r"(smtpd|non_smtpd)_milters|milter_\w+|debug\w*|debugger_command|import_environment|export_environment|"
                      r"inet_interfaces|inet_protocols|queue_minfree|stress")
+# Settings that name files of words, and what is in one that is missing.
+LISTS = {"mydestination": "hosted.example\nhosted2.example\n", "virtual_mailbox_domains": "hosted.example\nhosted2.example\n",
+         "virtual_alias_domains": "aliased.example\n", "relay_domains": "routed.example\n", "mynetworks": "127.0.0.0/8\n10.0.0.0/8\n"}
+# One of these has to be there, or smtpd does not start.
+ENDS = re.compile(r"(?<![\w-])(reject_unauth_destination|defer_unauth_destination|reject|defer|defer_if_permit|check_relay_domains)(?![\w-])")
 KEYS = re.compile(r"(smtpd?|lmtp|tlsproxy|postscreen)_tls_(d|ec|)(cert|key)_file|smtpd?_tls_chain_files")
 # The content of a table that is missing, by what it is for.
 DOMAINS, ADDRESSES, ALIASES, ROUTES, CLIENTS, SENDERS, RECIPIENTS, HELLOS, LOGINS = (
@@ -67,6 +72,7 @@ class Adapted:
     def __init__(self, source, place):
         self.source, self.place = Path(source), Path(place)
         self.tables, self.changes, self.made = {}, [], {}
+        self.listed = {}  # words of the files that LISTS name
         self.place.mkdir(parents=True)
         for file in self.source.iterdir():
             if file.is_file() and file.name not in ("main.cf", "master.cf"):
@@ -75,6 +81,7 @@ class Adapted:
         make_certificate(self.place / "made-up", "cert", ["mx.home.example"])
         self._master()
         self._main()
+        self._as_upgraded()
 
     # -- tables
 
@@ -115,6 +122,18 @@ class Adapted:
             return self._table(match[1], match[2], before[-1] if before else user)
         return TABLE.sub(one, text)
 
+    def _list_files(self, text, user):
+        def one(match):
+            file = self._file_of(match[1])
+            target = self.place / "made-up" / f"list-{Path(match[1]).name}"
+            target.write_text(file.read_text(errors="replace") if file else LISTS[user])
+            if not file:
+                self.changes.append(f"{user}: {match[1]} is missing: made up")
+            lines = [line for line in target.read_text().splitlines() if not line.startswith("#")]
+            self.listed.setdefault(user, []).extend(re.split(r"[\s,]+", " ".join(lines)))
+            return f"/etc/postfix/made-up/{target.name}"
+        return re.sub(r"(?<![^\s,])(/[^\s,]+)", one, text)
+
     def _without_partners(self, text, user):
         """Policy services, which nobody has here: as if they had no opinion."""
         found = re.findall(r"check_policy_service\s+(\{[^}]*\}|\S+)", text)
@@ -142,7 +161,12 @@ class Adapted:
         lines = [line for line in lines if not re.match(r"postlog\s", line)] + ["postlog unix-dgram n - n - 1 postlogd"]
         if not any(re.match(r"proxymap\s", line) for line in lines):
             lines.append("proxymap unix - - n - - proxymap")
-        (self.place / "master.cf").write_text("\n".join(lines) + "\n")
+        standard = (tree("postfix") / "usr/share/postfix/master.cf.dist").read_text().splitlines()
+        has = {line.split()[0] for line in lines if re.match(r"\w\S*\s+(unix|fifo)\s", line)}
+        missing = [line for line in standard if re.match(r"\w\S*\s+unix\s", line) and line.split()[0] not in has and "pipe" not in line]
+        if missing:
+            self.changes.append("master.cf: added " + " ".join(line.split()[0] for line in missing))
+        (self.place / "master.cf").write_text("\n".join(lines + missing) + "\n")
         self.pipe_users = set(re.findall(r"\buser=\$?\{?([A-Za-z][\w.-]*)", text))
 
     def _main(self):
@@ -168,6 +192,8 @@ class Adapted:
                 continue
             else:
                 value = self._without_partners(self._tables_in(value, name), name)
+                if name in LISTS:
+                    value = self._list_files(value, name)
             out[name] = value
         if any("sasl_auth_enable=yes" in line.replace(" ", "") for line in (self.place / "master.cf").read_text().splitlines()) \
                 or out.get("smtpd_sasl_auth_enable") == "yes":
@@ -179,6 +205,15 @@ class Adapted:
                 "smtpd_error_sleep_time": "0", "smtpd_soft_error_limit": "1000", "smtpd_hard_error_limit": "1000",
                 "smtpd_client_connection_count_limit": "0"}
         (self.place / "main.cf").write_text("".join(f"{name} = {value}\n" for name, value in out.items()))
+
+    def _as_upgraded(self):
+        """Of a Postfix before 2.10: what Debian's upgrade adds, without which smtpd does not start."""
+        everything = self.everything()
+        if not ENDS.search(everything["smtpd_relay_restrictions"] + " " + everything["smtpd_recipient_restrictions"]):
+            line = "smtpd_relay_restrictions = permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination"
+            with open(self.place / "main.cf", "a") as main:
+                main.write(line + "\n")
+            self.changes.append(f"{line}: as Debian's upgrade adds it")
 
     def value(self, name):
         """With its default."""

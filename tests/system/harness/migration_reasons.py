@@ -22,7 +22,7 @@ class Difference:
     @property
     def why(self):
         """ "": nobody knows yet."""
-        return next((why for kinds, applies, why in REASONS if kinds in ("any", self.kind) and applies(self)), "")
+        return next((why for kinds, applies, why in REASONS if kinds in ("any", self.kind, *(["not let in"] if self.kind != "let in" else [])) and applies(self)), "")
 
     def domain(self):
         return self.recipient.rpartition("@")[2].lower()
@@ -31,32 +31,75 @@ class Difference:
         return any(re.search(pattern, each["guard"]) for each in self.undecided)
 
 
+PROGRAM = r"pipe|temporary failure|Command"
+OK_RELAYS = re.compile(r"check_(client|helo|sender|recipient)\w*_access")
+
+
 def both(d, pattern):
     return re.search(pattern, d.theirs) and re.search(pattern, d.ours)
 
 
+def words(text):
+    return re.split(r"[\s,]+", text.lower())
+
+
+def dotless(address):
+    return "@" in address and "." not in address.rpartition("@")[2]
+
+
+def before_end(settings):
+    """The restrictions that decide about relaying."""
+    return re.split(r"\b(?:reject|defer)_unauth_destination", f"{settings['smtpd_relay_restrictions']} {settings['smtpd_recipient_restrictions']}")[0]
+
+
+def rule_of(reply):
+    """The text behind codes and addresses: "Helo command rejected: Host not found"."""
+    return re.sub(r"^\d{3} \d\.\d\.\d |<[^>]*>", "", reply)
+
+
 # Why Postrider does otherwise, on purpose or because Postfix cannot do what it was told. (The kind, the test, the reason.)
 REASONS = (
+    # Lost, and in [undecided]: a line about it has to be deleted before Postrider starts.
+    ("let in", lambda d: "Sender address rejected: User unknown" in d.theirs and d.is_undecided("unlisted_sender"), "undecided: senders are not looked up"),
+    ("destination", lambda d: d.is_undecided("content_filter") and re.search(PROGRAM, d.theirs), "undecided: a content filter that is a program"),
+    ("destination", lambda d: d.domain() in words(d.settings["mydestination"]) and d.is_undecided("^local_transport"),
+     "undecided: local_transport is another one"),
+    # Postfix cannot do what it was told.
     ("any", lambda d: re.search(r"^4\d\d 4\.3\.[05].*(error|failure)", d.theirs), "Postfix cannot work as it is configured here: a table, a service or a program is missing"),
     ("any", lambda d: "SSLError" in d.theirs, "Postfix offers no version of TLS that a client of today speaks"),
-    ("any", lambda d: "%" in d.recipient, "user%domain@host is not taken for user@domain"),
-    ("any", lambda d: "@[" in d.recipient, "mail to [address] of this host is not taken for local"),
+    # Addresses.
+    ("not let in", lambda d: "%" in d.recipient, "user%domain@host is not taken for user@domain"),
+    ("not let in", lambda d: "@[" in d.recipient, "mail to [address] of this host is not taken for local"),
+    ("let in", lambda d: "@[" in d.recipient and "User unknown" in d.theirs, "mail to [address] of this host is not taken for local"),
     ("any", lambda d: "@" not in d.recipient and d.ours.startswith("550 5.1.3"), "strangers' recipients need a domain"),
     ("any", lambda d: d.session["sender"] and "@" not in d.session["sender"] and d.ours.startswith("553 5.1.7"), "strangers' senders need a domain"),
-    ("any", lambda d: d.ours.startswith("530 5.7.0 Authentication"), "a submission port is for those who log in: others are refused at MAIL"),
-    ("any", lambda d: "." not in d.domain() and d.settings.get("append_dot_mydomain") == "yes",
+    ("any", lambda d: d.settings.get("append_dot_mydomain") == "yes" and any(dotless(each) for each in (d.recipient, d.session["sender"], "@" + d.settings["myorigin"])),
      "append_dot_mydomain: a domain without a dot is not completed"),
+    # Who may do what.
+    ("any", lambda d: d.ours.startswith("530 5.7.0 Authentication"), "a submission port is for those who log in: others are refused at MAIL"),
+    ("any", lambda d: "only content filters send mail here" in d.ours, "a listener that takes mail back from a filter refuses all others at MAIL"),
+    ("refused", lambda d: "Relay access denied" in d.ours and OK_RELAYS.search(before_end(d.settings)), "OK in an access table does not permit relaying"),
     ("refused", lambda d: "not owned by user" in d.ours or "not logged in" in d.ours, "senders are held to their own addresses"),
+    # Where it goes.
+    ("destination", lambda d: "there is an account, but AUTH was not offered" in d.ours, "where there is an account, mail waits until AUTH is offered"),
+    ("destination", lambda d: ".onion" in d.theirs and "Name service error" in d.ours, "names below .onion are not asked in DNS (RFC 7686)"),
+    ("destination", lambda d: both(d, r"Command died with status 12[67]") and "deferred" in d.ours,
+     "a program that is missing is a mistake of this host: mail waits"),
+    ("destination", lambda d: "deferred" in d.theirs and "deferred" in d.ours, "both wait, for partners that are not here"),
+    ("destination", lambda d: "deferred" in d.theirs and "bounced (User unknown in virtual mailbox table)" in d.ours,
+     "addresses that virtual_mailbox_maps lacks are returned, also those from an alias or a filter"),
+    # The same in other words.
     ("other refusal", lambda d: d.theirs.startswith("454 4.7.1") and d.ours[0] == "5", "relaying is refused for good, not for now"),
+    ("other refusal", lambda d: "reject_code" in " ".join(d.settings) and rule_of(d.theirs) == rule_of(d.ours), "reply codes are fixed: …_reject_code"),
     ("other refusal", lambda d: {d.theirs[0], d.ours[0]} <= {"4", "5"}, "several rules refuse it, and another comes first or says it otherwise"),
-    ("other reply", lambda d: True, "another rule or another code says the same"),
-    ("destination", lambda d: re.search(r"bounced \(Command died with status 12[67]", d.theirs) and re.search(r"deferred \(Command died with status 12[67]", d.ours),
-     "a program that is missing is this host's mistake: mail waits"),
+    ("other reply", lambda d: rule_of(d.theirs) == rule_of(d.ours), "the same rule refuses it, with another code"),
+    ("other reply", lambda d: d.theirs[0] == d.ours[0], "several rules refuse it, and another comes first"),
 )
 
 
 def code_of(reply):
-    return reply[:3] if reply[:3].isdigit() else reply.partition(" ")[0]
+    last = reply.rpartition(" / ")[2]  # a greeting may end in a refusal
+    return last[:3] if last[:3].isdigit() else last.partition(" ")[0]
 
 
 def outcome(text):
@@ -74,9 +117,9 @@ def fates(session, said):
             reply = replies.get(stage)
             if reply is not None:
                 deciding = (stage.split()[0], reply)
-                if word.get(reply[0]) not in ("taken",) and stage != "starttls":
+                if word.get(code_of(reply)[0]) not in ("taken",) and stage != "starttls":
                     break
-        found[recipient] = (word.get(deciding[1][0], "closed") if deciding else "nothing", *(deciding or ("", "")))
+        found[recipient] = (word.get(code_of(deciding[1])[0], "closed") if deciding else "nothing", *(deciding or ("", "")))
     return found
 
 
@@ -90,8 +133,17 @@ def destinations(session, went):
         if status == "covered":
             covered.add(name)
         else:
-            found.setdefault(name, {})[f"{where} {status}"] = text
+            found.setdefault(name, {})["bounced" if status == "bounced" else f"{where} {status}"] = text
     return found, covered
+
+
+def without_renamed(here, there):
+    """Names that only one log has, and places that are the same: of an address that a canonical table changed, say, of which one
+    system shows what came and the other what it became."""
+    for who in sorted(here.keys() - there.keys()):
+        other = next((each for each in sorted(there.keys() - here.keys()) if there[each].keys() == here[who].keys()), None)
+        if other:
+            del here[who], there[other]
 
 
 def compare(sessions, theirs, ours, settings, undecided):
@@ -116,7 +168,11 @@ def compare(sessions, theirs, ours, settings, undecided):
         if not same:
             continue
         (here, _), (there, once) = (destinations(session, each["went"].get(f"m{number}", [])) for each in (theirs, ours))
-        for who in sorted({*here, *there} - once):
+        for who in once:
+            here.pop(who, None)
+            there.pop(who, None)
+        without_renamed(here, there)
+        for who in sorted({*here, *there}):
             places += 1
             a, b = here.get(who, {}), there.get(who, {})
             if a.keys() != b.keys():

@@ -34,9 +34,10 @@ class Material:
         keys = {user: [key for kind, file in tables for key in keys_of(kind, file)][:40] for user, tables in adapted.tables.items()}
         def of(pattern):
             return [key for user, found in keys.items() if re.search(pattern, user) for key in found]
+        self.others += [each for name, found in adapted.listed.items() if name != "mynetworks" for each in found if re.fullmatch(r"[\w-]+(\.[\w-]+)+", each)]
         self.others += [key for key in of(r"_domains$|mydestination") if re.fullmatch(r"[\w-]+(\.[\w-]+)+", key)]
         self.domains = list(dict.fromkeys(self.local + self.others))
-        networks = [each for each in words(everything["mynetworks"]) if re.fullmatch(r"[\d./]+", each)]
+        networks = [each for each in [*words(everything["mynetworks"]), *adapted.listed.get("mynetworks", [])] if re.fullmatch(r"[\d./]+", each)]
         self.clients = [INSIDE, NAMED, UNNAMED, LISTED, *filter(None, map(first_of, networks)),
                         *(key for key in of("client_access|postscreen_access") if re.fullmatch(r"\d+\.\d+\.\d+\.\d+", key))]
         self.hellos = ["client.example", "client.example", "bare", f"[{NAMED}]", "bad_name.example", everything["myhostname"], "nowhere.invalid",

@@ -223,6 +223,10 @@ def finish_by_hand(configuration, why):
     """What import-postfix leaves to people, as somebody would do it who has only these files. False: no idea."""
     if "virtual_mailbox.user is missing" in why:
         configuration["virtual_mailbox"] |= {"user": "vmail"}
+    elif "virtual_mailbox.deliver is missing" in why:
+        configuration["virtual_mailbox"] |= {"deliver": "lmtp:/run/dovecot/lmtp"}
+    elif found := re.search(r"listen\.(\w+): TLS requires tls\.certificates", why):
+        configuration["listen"][found[1]] |= {"tls": "no"}
     elif found := re.search(r"(/\S+): No such file or directory", why):
         file = Path(found[1])
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -218,7 +218,7 @@ class Session:
         self.buffer = b""
         self.forget()
         self.tls = self.client = None
-        self.peer = peer
+        self.peer, self.lmtp = peer, False
         connection.settimeout(120)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -271,6 +271,7 @@ class Session:
             argument = line[len(word) + 1:]
             if word in ("EHLO", "HELO", "LHLO"):
                 self.forget()
+                self.lmtp = word == "LHLO"
                 self.answer("ehlo", argument)
             elif word == "STARTTLS" and self.sink.tls and not self.tls:
                 if self.answer("starttls") == "2":
@@ -333,7 +334,7 @@ class Session:
         if behaviour is None:
             with self.sink.lock:
                 self.sink.messages.append(message)
-            self.send(self.sink.defaults["dot"].encode() + b"\r\n")
+            self.send((self.sink.defaults["dot"].encode() + b"\r\n") * (len(message.recipients) if self.lmtp else 1))
             return
         reply = behaviour(self, message.text) if callable(behaviour) else behaviour
         if reply is None:
