@@ -78,7 +78,10 @@ def try_one(source, folder, options):
         return {"name": source.name, "unusable": str(e)}
     (folder / "facts.json").write_text(json.dumps({"changes": adapted.changes, "sessions": sessions, "settings": adapted.everything()}))
     for system in SYSTEMS:
-        run_world(system, folder, sessions, adapted)
+        try:
+            run_world(system, folder, sessions, adapted)
+        except subprocess.TimeoutExpired as e:
+            (folder / system / "result.json").write_text(json.dumps({"trouble": str(e)}))
     (folder / "settings.json").write_text(json.dumps(settings_of(source, folder)))
     shutil.rmtree(folder / "postrider/bin", ignore_errors=True)  # half a gigabyte each
     return compared(folder)
@@ -164,7 +167,7 @@ def main():
     parser.add_argument("places", nargs="*", type=Path)
     options = parser.parse_args()
     if options.again:
-        return summary(Path(options.keep), [compared(f.parent) for f in sorted(Path(options.keep).glob("*/facts.json"))])
+        return summary(Path(options.keep), [compared(f.parent) for f in sorted(Path(options.keep).glob("*/settings.json"))])
     if not enter_own_network():
         sys.exit("migration: needs root (networks and mounts of its own)")
     every_address_is_here()

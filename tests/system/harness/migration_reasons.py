@@ -18,6 +18,7 @@ class Difference:
     ours: str
     settings: dict = dataclasses.field(default_factory=dict)
     undecided: list = dataclasses.field(default_factory=list)
+    after: str = ""  # where the recipient's mail went in Postrider
 
     @property
     def why(self):
@@ -32,6 +33,7 @@ class Difference:
 
 
 PROGRAM = r"pipe|temporary failure|Command"
+CANONICAL = {"canonical_maps", "recipient_canonical_maps"}
 OK_RELAYS = re.compile(r"check_(client|helo|sender|recipient)\w*_access")
 
 
@@ -62,22 +64,36 @@ REASONS = (
     # Lost, and in [undecided]: a line about it has to be deleted before Postrider starts.
     ("let in", lambda d: "Sender address rejected: User unknown" in d.theirs and d.is_undecided("unlisted_sender"), "undecided: senders are not looked up"),
     ("destination", lambda d: d.is_undecided("content_filter") and re.search(PROGRAM, d.theirs), "undecided: a content filter that is a program"),
-    ("destination", lambda d: d.domain() in words(d.settings["mydestination"]) and d.is_undecided("^local_transport"),
-     "undecided: local_transport is another one"),
+    ("destination", lambda d: d.domain() in words(d.settings["mydestination"]) and d.is_undecided("^(local_transport|mailbox_transport)"),
+     "undecided: another transport for users of this system"),
+    ("let in", lambda d: "Recipient address rejected" in d.theirs and d.is_undecided("^(default|relay)_transport"), "undecided: a transport that keeps mail from leaving"),
+    ("destination", lambda d: "bounced" in d.theirs and d.is_undecided("^(default|relay)_transport"), "undecided: a transport that keeps mail from leaving"),
+    ("refused", lambda d: "User unknown in local recipient table" in d.ours and d.is_undecided("^local_recipient_maps"),
+     "undecided: recipients that only another server knows"),
+    ("destination", lambda d: d.is_undecided("^relayhost"), "undecided: a relayhost that is none"),
     # Postfix cannot do what it was told.
     ("any", lambda d: re.search(r"^4\d\d 4\.3\.[05].*(error|failure)", d.theirs), "Postfix cannot work as it is configured here: a table, a service or a program is missing"),
-    ("any", lambda d: "SSLError" in d.theirs, "Postfix offers no version of TLS that a client of today speaks"),
+    ("any", lambda d: "SSLError" in d.theirs or "Cannot start TLS" in d.theirs, "Postfix offers no version of TLS that a client of today speaks"),
     # Addresses.
     ("not let in", lambda d: "%" in d.recipient, "user%domain@host is not taken for user@domain"),
     ("not let in", lambda d: "@[" in d.recipient, "mail to [address] of this host is not taken for local"),
-    ("let in", lambda d: "@[" in d.recipient and "User unknown" in d.theirs, "mail to [address] of this host is not taken for local"),
+    ("let in", lambda d: "@[" in d.recipient and "Recipient address rejected" in d.theirs, "mail to [address] of this host is not taken for local"),
+    ("let in", lambda d: "%" in d.recipient and "Relay access denied" in d.theirs and "sent" not in d.after, "user%domain@host is not taken for user@domain"),
+    ("any", lambda d: d.recipient.endswith(".") and d.ours.startswith("501 5.1.3"), "a domain does not end with a dot"),
     ("any", lambda d: "@" not in d.recipient and d.ours.startswith("550 5.1.3"), "strangers' recipients need a domain"),
     ("any", lambda d: d.session["sender"] and "@" not in d.session["sender"] and d.ours.startswith("553 5.1.7"), "strangers' senders need a domain"),
-    ("any", lambda d: d.settings.get("append_dot_mydomain") == "yes" and any(dotless(each) for each in (d.recipient, d.session["sender"], "@" + d.settings["myorigin"])),
+    ("any", lambda d: d.settings["append_dot_mydomain"] == "yes" and (dotless(d.recipient) or dotless(d.session["sender"])),
+     "append_dot_mydomain: a domain without a dot is not completed"),
+    ("not let in", lambda d: d.settings["append_dot_mydomain"] == "yes" and dotless("@" + d.settings["myorigin"]),
      "append_dot_mydomain: a domain without a dot is not completed"),
     # Who may do what.
     ("any", lambda d: d.ours.startswith("530 5.7.0 Authentication"), "a submission port is for those who log in: others are refused at MAIL"),
     ("any", lambda d: "only content filters send mail here" in d.ours, "a listener that takes mail back from a filter refuses all others at MAIL"),
+    ("let in", lambda d: d.theirs.startswith("550 5.1.1") and "bounced" in d.after,
+     "transports of other domains are not looked up at RCPT: the mail is returned"),
+    ("refused", lambda d: "User unknown in" in d.ours and d.session["port"] not in (25, 465, 587), "unknown recipients are refused by every listener, also by those for filters"),
+    ("refused", lambda d: "User unknown in" in d.ours and CANONICAL & {name for name, value in d.settings.items() if value},
+     "a recipient is not known because a canonical table knows it: its result has to be"),
     ("refused", lambda d: "Relay access denied" in d.ours and OK_RELAYS.search(before_end(d.settings)), "OK in an access table does not permit relaying"),
     ("refused", lambda d: "not owned by user" in d.ours or "not logged in" in d.ours, "senders are held to their own addresses"),
     # Where it goes.
@@ -85,6 +101,9 @@ REASONS = (
     ("destination", lambda d: ".onion" in d.theirs and "Name service error" in d.ours, "names below .onion are not asked in DNS (RFC 7686)"),
     ("destination", lambda d: both(d, r"Command died with status 12[67]") and "deferred" in d.ours,
      "a program that is missing is a mistake of this host: mail waits"),
+    ("destination", lambda d: "cannot append message to file" in d.theirs and "not permitted" in d.ours, "a file that cannot be written is a mistake of this host: mail waits"),
+    ("destination", lambda d: "mail for root is never written to a mailbox" in d.ours, "mail for root waits for an alias"),
+    ("destination", lambda d: f"mail for {d.settings['myhostname']} loops back to myself" in d.ours, "an MX host that is called like this one is this one"),
     ("destination", lambda d: "deferred" in d.theirs and "deferred" in d.ours, "both wait, for partners that are not here"),
     ("destination", lambda d: "deferred" in d.theirs and "bounced (User unknown in virtual mailbox table)" in d.ours,
      "addresses that virtual_mailbox_maps lacks are returned, also those from an alias or a filter"),
@@ -123,6 +142,11 @@ def fates(session, said):
     return found
 
 
+def path_of(recipient):
+    """Without a source route."""
+    return recipient.rpartition(":")[2].lower() if recipient.startswith("@") else recipient.lower()
+
+
 def destinations(session, went):
     """{recipient: {where and how it ended: the log's text}}, and the recipients whose mail somebody else of the session got."""
     found, covered = {}, set()
@@ -155,6 +179,7 @@ def compare(sessions, theirs, ours, settings, undecided):
         def note(kind, *what, session=session):
             found.append(Difference(kind, session, *what, settings, undecided))
         left, right = fates(session, theirs["replies"].get(number, [])), fates(session, ours["replies"].get(number, []))
+        (here, _), (there, once) = (destinations(session, each["went"].get(f"m{number}", [])) for each in (theirs, ours))
         same = True
         for recipient, (a, stage_a, reply_a) in left.items():
             b, stage_b, reply_b = right[recipient]
@@ -163,19 +188,21 @@ def compare(sessions, theirs, ours, settings, undecided):
                 same = False
                 kind = "let in" if b == "taken" else "refused" if a == "taken" else "other refusal"
                 note(kind, recipient, f"{stage_a} / {stage_b}", reply_a, reply_b)
+                found[-1].after = " ".join(there.get(path_of(recipient), {}))
             elif code_of(reply_a) != code_of(reply_b):
                 note("other reply", recipient, f"{stage_a} / {stage_b}", reply_a, reply_b)
         if not same:
             continue
-        (here, _), (there, once) = (destinations(session, each["went"].get(f"m{number}", [])) for each in (theirs, ours))
         for who in once:
             here.pop(who, None)
             there.pop(who, None)
         without_renamed(here, there)
+        anywhere = {place for places_of_one in there.values() for place in places_of_one}
         for who in sorted({*here, *there}):
             places += 1
             a, b = here.get(who, {}), there.get(who, {})
-            if a.keys() != b.keys():
+            once_for_all = b.keys() <= a.keys() and a.keys() - b.keys() <= anywhere  # a mailbox gets one copy
+            if a.keys() != b.keys() and not (once_for_all and len(session["recipients"]) > 1):
                 def say(mine, other):
                     return "; ".join(f"{what} ({mine[what]})" for what in sorted(mine.keys() - other.keys())) or "nothing more"
                 note("destination", who, "", say(a, b), say(b, a))

@@ -50,13 +50,21 @@ class AnyName(Names):
     """Every name has an address and takes mail, but for those in "invalid"; DNS lists list one client."""
 
     def __init__(self, address, port, zones):
-        self.zones = tuple(zones)
+        self.zones, self.given = tuple(zones), {}
         super().__init__(address, port)
         for client, name in ((NAMED, "client.example"), (LISTED, "listed.client.example"), ("198.51.100.66", "bad.client.example")):
             self.pointer(client, name)
             self.address_of(name, client)
 
     def answer(self, query, over_tcp):
+        """As before, if it was asked before: most of the time went into this."""
+        key = query[2:], over_tcp
+        if key not in self.given:
+            self.given[key] = self.new_answer(query, over_tcp)
+        given = self.given[key]
+        return given if given is None else query[:2] + given[2:]
+
+    def new_answer(self, query, over_tcp):
         request = DNSRecord.parse(query)
         name, kind = str(request.q.qname).lower().rstrip("."), QTYPE[request.q.qtype]
         listed = name.endswith(self.zones) if self.zones else False
