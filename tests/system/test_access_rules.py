@@ -217,6 +217,18 @@ def test_tables_of_every_kind_in_their_order(guarded, tmp_path):
     assert said.returncode == 65 and 'there is no [route."scan"]' in said.stderr, said.stderr
 
 
+def test_a_bare_recipient_is_in_the_origin(guarded):
+    """With a rule that allows no relaying to anybody, not even to clients that may relay."""
+    guarded.config["relay"]["networks"] = ["127.0.0.0/8"]
+    guarded.config["access.strangers"]["recipient"] = ["reject_unauth_destination"]
+    guarded.config["mta"]["origin"] = "elsewhere.example"
+    guarded.start()
+    for recipient in ("ann", "ann@elsewhere.example"):
+        assert rcpt(guarded, "good@x.example", recipient) == f"554 5.7.1 <{recipient}>: Relay access denied"
+    assert rcpt(guarded, "good@x.example", "postmaster").startswith("250")
+    assert rcpt(guarded, "good@x.example").startswith("250")
+
+
 def test_a_table_with_one_value_for_all(guarded, block):
     """static: of rules, of recipients, and at the command line; its value is not a file to be read."""
     guarded.config["access.strangers"]["helo"] = ["check_helo_access static:DUNNO"]

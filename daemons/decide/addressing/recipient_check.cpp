@@ -46,8 +46,8 @@ private:
         if (tables.empty()) return {};
         auto where = class_of(address);
         if (!where) return {std::move(where.error())};
-        return lookups_.in_tables(tables, address_keys(address, settings_.delimiter,
-                                                       *where == AddressClass::local ? BareNames::yes : BareNames::no));
+        const auto bare = bare_names_for(address, *where == AddressClass::local, settings_.origin);
+        return lookups_.in_tables(tables, address_keys(address, settings_.delimiter, bare));
     }
 
     RecipientCheck judged(std::string address) {

@@ -14,7 +14,11 @@ namespace decide {
 using spool::Fate;
 using Status = TableAnswer::Status;
 
-static BareNames names_in(AddressClass where) { return where == AddressClass::local ? BareNames::yes : BareNames::no; }
+static std::vector<AddressKey> keys_of(const std::string& address, AddressClass where,
+                                       const ExpansionSettings& settings) {
+    return address_keys(address, settings.delimiter,
+                        bare_names_for(address, where == AddressClass::local, settings.origin));
+}
 
 bool Expander::run(std::size_t& steps) {
     if (!std::exchange(begun_, true)) expand_address(envelope_.address, {});
@@ -61,7 +65,7 @@ void Expander::expand_address(const std::string& text, const Provenance& via) {
     if (!tables.empty()) {
         const auto where = class_of(address);
         if (!where) return;
-        const auto found = lookups_.in_tables(tables, address_keys(address, settings_.delimiter, names_in(*where)));
+        const auto found = lookups_.in_tables(tables, keys_of(address, *where, settings_));
         if (result_.waits_for(found.answer)) return;
         if (found.answer.status == Status::found) {
             auto to = addresses_of(found.answer.value, address, found.match, settings_.delimiter, settings_.origin, 1);
@@ -84,8 +88,7 @@ void Expander::expand_virtual_alias(const std::string& address, const Provenance
     if (lists_.is_open(key)) return by_class(address, via); // it keeps a copy
     const auto where = class_of(address);
     if (!where) return;
-    const auto found = lookups_.in_tables(settings_.tables.virtual_alias,
-                                          address_keys(address, settings_.delimiter, names_in(*where)));
+    const auto found = lookups_.in_tables(settings_.tables.virtual_alias, keys_of(address, *where, settings_));
     if (result_.waits_for(found.answer)) return;
     if (found.answer.status == Status::none) return by_class(address, via);
     if (!lists_.first_time(key)) return;
@@ -149,8 +152,7 @@ void Expander::by_class(const std::string& address, const Provenance& via) {
 // True: the address has moved, or that is not known yet.
 bool Expander::relocated(const std::string& address, AddressClass address_class, const Provenance& via) {
     if (settings_.tables.relocated.empty()) return false;
-    const auto found = lookups_.in_tables(settings_.tables.relocated,
-                                          address_keys(address, settings_.delimiter, names_in(address_class)));
+    const auto found = lookups_.in_tables(settings_.tables.relocated, keys_of(address, address_class, settings_));
     if (result_.waits_for(found.answer)) return true;
     if (found.answer.status == Status::none) return false;
     result_.fail(address, via, "5.1.6", "User has moved to " + smtp::printable(found.answer.value, 300));

@@ -32,6 +32,11 @@ std::string_view AddressParts::extension(char delimiter) const {
     return at == local.npos ? std::string_view() : local.substr(at);
 }
 
+BareNames bare_names_for(std::string_view address, bool is_local, std::string_view origin) {
+    return is_local || smtp::same_ignoring_case(AddressParts::of(address).domain, origin) ? BareNames::yes
+                                                                                          : BareNames::no;
+}
+
 std::vector<AddressKey> address_keys(std::string_view address, char delimiter, BareNames bare) {
     const auto parts = AddressParts::of(address);
     const auto local = smtp::lowered(parts.local), domain = smtp::lowered(parts.domain);

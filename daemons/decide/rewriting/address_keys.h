@@ -30,6 +30,10 @@ struct AddressParts {
 
 enum class BareNames { no, yes };
 
+// They stand for addresses of this system (`is_local`), and for those in the origin, which bare names get: root is
+// root@origin, also where that domain is served elsewhere.
+BareNames bare_names_for(std::string_view address, bool is_local, std::string_view origin);
+
 // For canonical, virtual, relocated, mailboxes and recipients: the address, without its extension, (bare names
 // of our own domains,) "@domain". In lower case, but for the whole address.
 std::vector<AddressKey> address_keys(std::string_view address, char delimiter, BareNames bare);

@@ -20,8 +20,8 @@ RewrittenAddress rewritten_address(std::string_view address, std::string_view wh
     std::expected<bool, TableAnswer> names = domain.empty();
     if (!domain.empty() && settings.is_local) names = settings.is_local(domain, lookups);
     if (!names) return unanswered(names.error());
-    auto found =
-        lookups.in_tables(tables, address_keys(address, settings.delimiter, *names ? BareNames::yes : BareNames::no));
+    auto found = lookups.in_tables(
+        tables, address_keys(address, settings.delimiter, bare_names_for(address, *names, settings.origin)));
     if (found.answer.status == TableAnswer::Status::none) return {};
     if (found.answer.status != TableAnswer::Status::found) return unanswered(found.answer);
     const bool dropped = settings.extension == RewritingSettings::Extension::dropped;

@@ -56,10 +56,22 @@ void reports(Import& import) {
     import.set("bounce.postmaster_copy", toml(out), "notify_classes");
 }
 
+// A program gets one recipient at a time here anyway, a server does not.
+void single_recipients(Import& import) {
+    for (const auto& service : import.services) {
+        if (service.type != "unix" || (service.command != "smtp" && service.command != "lmtp")) continue;
+        const auto name = service.name + "_destination_recipient_limit";
+        if (import.given(name) && name != "smtp_destination_recipient_limit" && import.value(name) == "1")
+            import.add_remark(name, "has no counterpart for one transport: queue.recipients_per_transaction applies to "
+                                    "all destinations; a server that needs one recipient at a time gets several");
+    }
+}
+
 } // namespace
 
 void import_queue(Import& import) {
     sizes(import);
+    single_recipients(import);
     rates(import);
     reports(import);
     if (const auto name = import.value("syslog_name"); import.given("syslog_name") && !name.empty()) {

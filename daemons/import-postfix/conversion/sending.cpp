@@ -125,8 +125,7 @@ void relay_transport(Import& import) {
     if (hop == toml(""))
         return import.mark_unsupported(
             "relay_transport",
-            fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport),
-            keeps_mail_from_leaving(transport) ? IfLost::unguarded : IfLost::harmless);
+            fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport)); // by MX
     std::vector<std::string> domains;
     for (const auto& word : listed)
         if (auto name = config::domain_name(word); !name.empty()) domains.push_back(std::move(name));
@@ -198,8 +197,11 @@ void sources(Import& import) {
             import.mark_unsupported(name, fmt::format("\"{}\" is not a numeric IP address", text));
     }
     if (out.empty()) return;
-    import.set("pool.postfix.addresses", toml(out),
-               import.given("smtp_bind_address") ? "smtp_bind_address" : "smtp_bind_address6");
+    const std::string_view from = import.given("smtp_bind_address") ? "smtp_bind_address" : "smtp_bind_address6";
+    import.set("pool.postfix.addresses", toml(out), from);
+    if (!import.words("transport_maps").empty())
+        import.add_remark(from, "mail that a transport table sends to a host leaves from an address that the system "
+                                "chooses: let the table name a [route] that has pool = \"postfix\"");
     everywhere(import);
     for (const auto& section : import.draft.sections("route.")) {
         const auto* hop = import.draft.find(section + ".next_hop");

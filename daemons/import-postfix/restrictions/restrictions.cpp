@@ -37,6 +37,19 @@ constexpr std::string_view fixed[] = {"permit",
                                       "reject_multi_recipient_bounce",
                                       "permit_inet_interfaces"};
 
+// A table without a word before it is an access table of the list's own kind, as when there were no other ones.
+std::expected<std::vector<postfix::Restriction>, std::string> restrictions_in(std::string_view text,
+                                                                              const SmtpdList& list) {
+    auto out = postfix::restrictions_of(text);
+    constexpr std::string_view kinds[] = {"client", "helo", "sender", "recipient"};
+    const auto kind = list.key == "relay" ? "recipient" : list.key;
+    if (!out || std::ranges::find(kinds, kind) == std::end(kinds)) return out;
+    for (auto& each : *out)
+        if (each.more.empty() && postfix::parse_typed(each.word))
+            each = {fmt::format("check_{}_access", kind), std::move(each.word)};
+    return out;
+}
+
 class Restrictions {
 public:
     explicit Restrictions(Import& import)
@@ -108,7 +121,7 @@ private:
 
     // The words of a list, and what they say about relaying; empty after an error.
     std::vector<postfix::Restriction> words_of(const Import::Listener& listener, const SmtpdList& list) {
-        auto restrictions = postfix::restrictions_of(import_.value(listener.values, list.name));
+        auto restrictions = restrictions_in(import_.value(listener.values, list.name), list);
         import_.mark_converted(list.name);
         if (!restrictions) {
             import_.fail(list.name, restrictions.error());
@@ -132,7 +145,7 @@ private:
 
     bool needs_rules(const Import::Listener& listener) {
         for (const auto& list : smtpd_lists) {
-            const auto restrictions = postfix::restrictions_of(import_.value(listener.values, list.name));
+            const auto restrictions = restrictions_in(import_.value(listener.values, list.name), list);
             bool for_our_domains = false; // permitted so far
             for (const auto& each : restrictions ? *restrictions : std::vector<postfix::Restriction>{}) {
                 if (SenderLogins::is_one(each) ? sender_logins_.only_as_rule(listener) : access_.only_as_rule(each))

@@ -90,7 +90,7 @@ constexpr SettingMapping tables_[] = {
      "permit_inet_interfaces, permit_mynetworks and permit_sasl_authenticated are carried over, for masquerading. Header fields are completed on submission listeners and for programs on this host."},
     {"swap_bangpath", "", none, harmless, "Bang paths are ordinary local parts.", false, "no"},
     {"allow_percent_hack", "", none, harmless, "user%domain is an ordinary local part.", false, "no"},
-    {"allow_untrusted_routing", "", obsolete, harmless, "Source routes are ignored, as RFC 5321 requires."},
+    {"allow_untrusted_routing", "", none, harmless, "Never: strangers' recipients with %, ! or @ in the local part are rejected where the mail is passed on to another host; source routes are ignored.", false, "no"},
     {"resolve_*", "", none, harmless, "Addresses are interpreted as in RFC 5321."},
     {"default_database_type", "", obsolete, harmless, "Each table is configured with its type."},
     {"berkeley_db_*", "", obsolete, harmless, "Tables are text or LMDB."},

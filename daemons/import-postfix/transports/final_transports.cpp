@@ -1,5 +1,6 @@
 #include "daemons/import-postfix/transports/final_transports.h"
 #include "daemons/common/config/schema/value_types.h"
+#include "daemons/decide/addressing/command_words.h"
 #include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
@@ -23,17 +24,20 @@ constexpr ClassOfDomains classes_with_transports[] = {
 
 bool has_names_only(Import& import, const ClassOfDomains& of) { return !import.draft.find(of.tables); }
 
-// "error:no mail here" as a transport table has it; ":": as usual.
+// "error:no mail here" as a transport table has it, "command:NAME"; ":": as usual.
 std::string final_entry(Import& import, std::string_view setting) {
     const auto value = import.value(setting);
     if (!is_in_final_transports(import, setting)) return ":";
+    if (const auto program = program_of_transport(import, value); !program.empty())
+        return decide::command_target(program);
     return value.contains(':') ? value : value + ":";
 }
 
 } // namespace
 
 bool is_in_final_transports(Import& import, std::string_view setting) {
-    if (!keeps_mail_from_leaving(import.value(setting))) return false;
+    const auto value = import.value(setting);
+    if (!keeps_mail_from_leaving(value) && program_of_transport(import, value).empty()) return false;
     if (setting == "default_transport") // what is left when all others are named
         return import.value("sender_dependent_default_transport_maps").empty() &&
                std::ranges::all_of(classes_with_transports,

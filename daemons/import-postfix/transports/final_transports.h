@@ -1,6 +1,6 @@
-// Transports that are no way to anywhere, error(8), retry and discard(8), where main.cf gives them to a class of
-// domains: `default_transport = error:this host sends no mail`. They become entries of a transport table, which names
-// the domains of each class; so what only a table of domains knows cannot be carried over.
+// Transports that are no way to another host, error(8), retry, discard(8) and pipe(8), where main.cf gives them to a
+// class of domains: `default_transport = error:this host sends no mail`. They become entries of a transport table,
+// which names the domains of each class; so what only a table of domains knows cannot be carried over.
 #pragma once
 #include <optional>
 #include <string>

@@ -153,6 +153,11 @@ std::string recipient_domain(const Rules& rules, const smtp::ForwardPath& path) 
     return path.mailbox.bare() ? smtp::lowered(rules.config->mta.origin) : idn::ascii_domain(path.mailbox.domain);
 }
 
+// user%remote.example: an ordinary name here, but the next host may take it for user@remote.example.
+static bool leads_on(const smtp::Mailbox& recipient) {
+    return recipient.local_part.find_first_of("%!@") != std::string::npos;
+}
+
 RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path,
                                  const decide::ClassAnswer& where) {
     const auto& settings = *rules.config;
@@ -176,6 +181,9 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
         return refuse_relaying(client, "<" + text + ">: ", 554, {5, 7, 1}, "Relay access denied");
     const bool listed = *where == relay ? !settings.relay.recipients.empty() : *where != remote;
     const bool wanted = settings.smtpd.check_recipients && (*where != local || settings.local.check_recipients);
+    const bool passed_on = *where == relay || (*where == local && !wanted); // to a host that may relay for us
+    if (!trusted && passed_on && leads_on(path.mailbox))
+        return refuse_relaying(client, "<" + text + ">: ", 554, {5, 7, 1}, "Relay access denied");
     return {listed && wanted ? Kind::check : Kind::accept, address, {}};
 }
 

@@ -40,16 +40,22 @@ std::vector<List> AccessControl::lists_of(Stage stage) const {
     return {};
 }
 
+// A bare name gets our origin, which may be another system's domain.
+std::string AccessControl::domain_of(std::string_view address) const {
+    return address.rfind('@') == address.npos ? idn::ascii_domain(rules_.config->mta.origin)
+                                              : common::ascii_domain_of(address);
+}
+
 // By names.
 Facts::Ours AccessControl::ours(std::string_view address) const {
-    if (address.rfind('@') == address.npos) return Facts::Ours::yes;
-    const auto known = rules_.config->domains.by_name(common::ascii_domain_of(address));
+    if (address.empty()) return Facts::Ours::yes;
+    const auto known = rules_.config->domains.by_name(domain_of(address));
     if (!known) return Facts::Ours::in_tables;
     return *known == decide::AddressClass::remote ? Facts::Ours::no : Facts::Ours::yes;
 }
 
 Answer::Status AccessControl::look_up_ours(std::string_view address, decide::access::Questions& questions) const {
-    const auto where = common::class_of(rules_.config->domains, common::ascii_domain_of(address), questions);
+    const auto where = common::class_of(rules_.config->domains, domain_of(address), questions);
     if (where) return *where == decide::AddressClass::remote ? Answer::Status::none : Answer::Status::found;
     return where.error().status == decide::TableAnswer::Status::not_yet ? Answer::Status::pending
                                                                         : Answer::Status::failed;

@@ -35,6 +35,7 @@ public:
 private:
     std::vector<decide::access::List> lists_of(Stage stage) const;
     decide::access::Facts facts_of(Stage stage) const;
+    std::string domain_of(std::string_view address) const;
     decide::access::Facts::Ours ours(std::string_view address) const;
     decide::access::Answer::Status look_up_ours(std::string_view address, decide::access::Questions& questions) const;
     void fetch();

@@ -20,6 +20,26 @@ TEST_CASE("remote and local") {
     CHECK(w.expand({"Postmaster"}) == "0:local alice");
 }
 
+TEST_CASE("a bare name in tables stands for that name in the origin, too") {
+    World w;
+    w.table(&Tables::virtual_alias, "text:/virtual") = {{"root", "admin@other.example"}};
+    w.aliases = {{"cron", {"root@far.example"}}};
+    CHECK(w.expand({"root@far.example"}) == "0:remote");
+    w.settings.origin = "Far.Example";
+    CHECK(w.expand({"root"}) == "0:remote admin@other.example");
+    CHECK(w.expand({"root@far.example"}) == "0:remote admin@other.example");
+    CHECK(w.expand({"root@here.example"}) == "0:remote admin@other.example");
+    CHECK(w.expand({"cron@here.example"}) == "0:remote admin@other.example");
+    CHECK(w.expand({"root@further.example"}) == "0:remote");
+    CHECK(w.check("root@far.example") == "known");
+    CHECK(w.check("other@far.example") == "not ours");
+    w.settings.tables.virtual_alias.clear();
+    w.table(&Tables::recipient_canonical, "text:/canonical") = {{"ann", "ann.smith@other.example"}};
+    CHECK(w.expand({"ann@far.example"}) == "0:remote ann.smith@other.example");
+    w.table(&Tables::relocated, "text:/relocated") = {{"gone", "elsewhere"}};
+    CHECK(w.expand({"gone@far.example"}) == "0:failed 5.1.6");
+}
+
 TEST_CASE("aliases, lists, and lists of lists") {
     World w;
     w.aliases = {{"team", {"alice", "Bob@here.example", "x@far.example"}},

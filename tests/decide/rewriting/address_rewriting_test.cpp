@@ -57,6 +57,7 @@ TEST_CASE("forms in which an address is looked up, and the address that is found
         {{{"ann@here.example", "\"a b\"@example.com"}}, "ann@here.example", "\"a b\"@example.com"},
         {{{"ann", "a.smith@example.com"}}, "ann@here.example", "a.smith@example.com"},
         {{{"ann", "a.smith@example.com"}}, "ann@there.example", "="},
+        {{{"ann", "a.smith@example.org"}}, "ann@Example.com", "a.smith@example.org"}, // the origin
         {{{"ann", "a.smith@example.com"}}, "ann", "a.smith@example.com"},
         {{{"@here.example", "all@example.com"}}, "ann@here.example", "all@example.com"},
         {{{"@here.example", "@example.com"}}, "ann@here.example", "ann@example.com"},

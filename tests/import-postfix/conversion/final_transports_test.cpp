@@ -58,6 +58,16 @@ TEST_CASE("a class of domains without a way") {
     CHECK(final_entries(imported("relay_transport = error:no relaying\nrelay_domains =\n")) == "-");
 }
 
+TEST_CASE("a program for a class of domains") {
+    const auto from = imported("mydestination = here.example\nrelay_domains = r.example\nrelay_transport = json\n", {},
+                               smtp_line + "json unix - n n - - pipe user=vmail argv=/usr/bin/json ${recipient}\n");
+    CHECK(final_entries(from) == "r.example command:json, .r.example command:json");
+    CHECK(key(from, "command.json.user") == "\"vmail\"");
+    CHECK(undecided(from).empty());
+    const auto lines = undecided(drafted("relay_domains = r.example\nrelay_transport = uucp\n"));
+    CHECK(std::ranges::any_of(lines, [](const auto& line) { return line.contains("relay_transport = uucp"); }));
+}
+
 TEST_CASE("domains that only a table knows, and transports by sender, cannot be told from the rest: to be decided") {
     const std::map<std::string, std::string> files = {{"/pf/d", "x.example x\n"}, {"/pf/s", "a@b.example smtp:\n"}};
     for (const auto* more : {"mydestination = hash:/pf/d\n", "relay_domains = hash:/pf/d\n",

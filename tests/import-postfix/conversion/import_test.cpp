@@ -539,6 +539,20 @@ TEST_CASE("programs behind pipe(8) become commands, if they are used and their w
           std::vector<std::string>{"its name is not one for a section: write a [command.a.b]"});
 }
 
+TEST_CASE("limits and addresses that apply elsewhere are said") {
+    const auto limits = imported("scan_destination_recipient_limit = 1\nprogram_destination_recipient_limit = 1\n", {},
+                                 smtp_line + "scan unix - - n - 2 smtp\nprogram unix - n n - - pipe user=vmail "
+                                             "argv=/bin/cat\n");
+    REQUIRE(result_of(limits, "scan_destination_recipient_limit").remarks.size() == 1);
+    CHECK(result_of(limits, "scan_destination_recipient_limit").remarks[0].contains("recipients_per_transaction"));
+    CHECK(result_of(limits, "program_destination_recipient_limit").remarks.empty());
+    CHECK(result_of(imported("smtp_bind_address = 192.0.2.7\n"), "smtp_bind_address").remarks.empty());
+    const auto bound = imported("smtp_bind_address = 192.0.2.7\ntransport_maps = hash:/pf/t\n",
+                                {{"/pf/t", "x.example smtp:[y.example]\n"}});
+    REQUIRE(result_of(bound, "smtp_bind_address").remarks.size() == 1);
+    CHECK(result_of(bound, "smtp_bind_address").remarks[0].contains("transport table"));
+}
+
 TEST_CASE("a filter behind the queue is one matter") {
     const auto from = imported(
         "content_filter = amavis:[127.0.0.1]:10024\nsmtpd_milters = inet:127.0.0.1:8891\n", {},

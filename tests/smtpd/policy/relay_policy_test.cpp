@@ -53,6 +53,30 @@ TEST_CASE("nobody relays by accident") {
     CHECK(to(submitter, "user@remote.example").kind == Kind::reject); // a submitter only on the submission listener
 }
 
+TEST_CASE("no stranger's mail is passed on to a host that may take its recipient for another one") {
+    for (const auto* local : {"user%remote.example", "\"user@remote.example\"", "remote.example!user"}) {
+        CAPTURE(local);
+        const auto path = std::string(local) + "@customer.example";
+        const auto judged = to(stranger, path);
+        CHECK(judged.reply.line() == "554 5.7.1 <" + path + ">: Relay access denied");
+        CHECK(judged.not_permitted);
+        CHECK(to(ours, path).kind == Kind::accept);
+        // Here it is a name of a user, which is known or not.
+        CHECK(to(stranger, std::string(local) + "@here.example").kind == Kind::check);
+        auto unchecked = *rules(config::Service::relay);
+        auto settings = *unchecked.config;
+        settings.local.check_recipients = false;
+        unchecked.config = std::make_shared<const Settings>(settings);
+        const auto parsed = *smtp::ForwardPath::parse(std::string(local) + "@here.example");
+        CHECK(evaluate_recipient(unchecked, from(stranger), parsed, decide::AddressClass::local).reply.code == 554);
+        CHECK(evaluate_recipient(unchecked, from(ours), parsed, decide::AddressClass::local).kind == Kind::accept);
+        CHECK(evaluate_recipient(unchecked, from(stranger), *smtp::ForwardPath::parse("user@here.example"),
+                                 decide::AddressClass::local)
+                  .kind == Kind::accept);
+    }
+    CHECK(to(stranger, "user+x=y@customer.example").kind == Kind::accept);
+}
+
 TEST_CASE("while a table of domains cannot be asked, nobody relays by it and no recipient is lost") {
     const decide::ClassAnswer unknown =
         std::unexpected(decide::TableAnswer{decide::TableAnswer::Status::unreadable, "", "it is away"});

@@ -32,13 +32,23 @@ class Difference:
         return any(re.search(pattern, each["guard"]) for each in self.undecided)
 
 
-PROGRAM = r"pipe|temporary failure|Command"
+PROGRAM = r"pipe|temporary failure|Command|mail transport unavailable"
 CANONICAL = {"canonical_maps", "recipient_canonical_maps"}
 OK_RELAYS = re.compile(r"check_(client|helo|sender|recipient)\w*_access")
 
 
 def both(d, pattern):
     return re.search(pattern, d.theirs) and re.search(pattern, d.ours)
+
+
+def hard(reply):
+    """As it is without soft_bounce."""
+    return re.sub(r"^4(\d\d) 4\.", r"5\1 5.", reply)
+
+
+def from_filter(d):
+    """To a listener that is not for strangers and people."""
+    return d.session["port"] not in (25, 465, 587)
 
 
 def words(text):
@@ -63,52 +73,69 @@ def rule_of(reply):
 REASONS = (
     # Lost, and in [undecided]: a line about it has to be deleted before Postrider starts.
     ("let in", lambda d: "Sender address rejected: User unknown" in d.theirs and d.is_undecided("unlisted_sender"), "undecided: senders are not looked up"),
-    ("destination", lambda d: d.is_undecided("content_filter") and re.search(PROGRAM, d.theirs), "undecided: a content filter that is a program"),
-    ("destination", lambda d: d.domain() in words(d.settings["mydestination"]) and d.is_undecided("^(local_transport|mailbox_transport)"),
+    ("destination", lambda d: d.is_undecided("content_filter") and re.search(PROGRAM, d.theirs), "undecided: a content filter that is a program, or is not there"),
+    ("destination", lambda d: d.theirs == "nothing more" and d.is_undecided("smtpd_proxy_filter"), "undecided: a filter during the session"),
+    ("let in", lambda d: d.theirs.startswith("550 5.7.1") and d.stage.startswith("dot") and d.is_undecided("^(header|mime_header|body)_checks"), "undecided: rules for headers and bodies"),
+    ("destination", lambda d: (d.domain() in words(d.settings["mydestination"]) or "@" not in d.recipient) and d.is_undecided("^(local_transport|mailbox_transport)"),
      "undecided: another transport for users of this system"),
     ("let in", lambda d: "Recipient address rejected" in d.theirs and d.is_undecided("^(default|relay)_transport"), "undecided: a transport that keeps mail from leaving"),
     ("destination", lambda d: "bounced" in d.theirs and d.is_undecided("^(default|relay)_transport"), "undecided: a transport that keeps mail from leaving"),
     ("refused", lambda d: "User unknown in local recipient table" in d.ours and d.is_undecided("^local_recipient_maps"),
      "undecided: recipients that only another server knows"),
+    ("let in", lambda d: "User unknown in local recipient table" in d.theirs and d.is_undecided("^local_recipient_maps"),
+     "undecided: recipients that only another server knows"),
     ("destination", lambda d: d.is_undecided("^relayhost"), "undecided: a relayhost that is none"),
     # Postfix cannot do what it was told.
-    ("any", lambda d: re.search(r"^4\d\d 4\.3\.[05].*(error|failure)", d.theirs), "Postfix cannot work as it is configured here: a table, a service or a program is missing"),
+    ("any", lambda d: re.search(r"^4\d\d 4\.3\.[05].*(error|failure)|^421 4\.3\.2 No system resources", d.theirs), "Postfix cannot work as it is configured here: a table, a service or a program is missing"),
     ("any", lambda d: "SSLError" in d.theirs or "Cannot start TLS" in d.theirs, "Postfix offers no version of TLS that a client of today speaks"),
     # Addresses.
     ("not let in", lambda d: "%" in d.recipient, "user%domain@host is not taken for user@domain"),
     ("not let in", lambda d: "@[" in d.recipient, "mail to [address] of this host is not taken for local"),
     ("let in", lambda d: "@[" in d.recipient and "Recipient address rejected" in d.theirs, "mail to [address] of this host is not taken for local"),
-    ("let in", lambda d: "%" in d.recipient and "Relay access denied" in d.theirs and "sent" not in d.after, "user%domain@host is not taken for user@domain"),
+    # A local name, perhaps one that a regular expression has; it must not lead to where the % points.
+    ("let in", lambda d: "%" in d.recipient and "Relay access denied" in d.theirs and "remote.example" not in d.after,
+     "user%domain@host is not taken for user@domain"),
+    ("any", lambda d: re.fullmatch(r"[\d.]+", d.domain()) and d.theirs.startswith("501 5.1.3"), "an address of digits without brackets is the name of a domain"),
     ("any", lambda d: d.recipient.endswith(".") and d.ours.startswith("501 5.1.3"), "a domain does not end with a dot"),
-    ("any", lambda d: "@" not in d.recipient and d.ours.startswith("550 5.1.3"), "strangers' recipients need a domain"),
-    ("any", lambda d: d.session["sender"] and "@" not in d.session["sender"] and d.ours.startswith("553 5.1.7"), "strangers' senders need a domain"),
+    ("any", lambda d: "@" not in d.recipient and hard(d.ours).startswith("550 5.1.3"), "strangers' recipients need a domain"),
+    ("any", lambda d: d.session["sender"] and "@" not in d.session["sender"] and hard(d.ours).startswith("553 5.1.7"), "strangers' senders need a domain"),
     ("any", lambda d: d.settings["append_dot_mydomain"] == "yes" and (dotless(d.recipient) or dotless(d.session["sender"])),
      "append_dot_mydomain: a domain without a dot is not completed"),
     ("not let in", lambda d: d.settings["append_dot_mydomain"] == "yes" and dotless("@" + d.settings["myorigin"]),
      "append_dot_mydomain: a domain without a dot is not completed"),
+    ("destination", lambda d: d.recipient == "postmaster", "postmaster without a domain is an alias of this system"),
     # Who may do what.
-    ("any", lambda d: d.ours.startswith("530 5.7.0 Authentication"), "a submission port is for those who log in: others are refused at MAIL"),
+    ("let in", lambda d: d.recipient.lower().startswith("postmaster@") and "blocked using" in d.theirs, "postmaster can be written to from everywhere"),
+    ("any", lambda d: hard(d.ours).startswith("530 5.7.0 Authentication"), "a submission port is for those who log in: others are refused at MAIL"),
     ("any", lambda d: "only content filters send mail here" in d.ours, "a listener that takes mail back from a filter refuses all others at MAIL"),
     ("let in", lambda d: d.theirs.startswith("550 5.1.1") and "bounced" in d.after,
      "transports of other domains are not looked up at RCPT: the mail is returned"),
-    ("refused", lambda d: "User unknown in" in d.ours and d.session["port"] not in (25, 465, 587), "unknown recipients are refused by every listener, also by those for filters"),
+    ("refused", lambda d: "User unknown in" in d.ours and from_filter(d), "unknown recipients are refused by every listener, also by those for filters"),
     ("refused", lambda d: "User unknown in" in d.ours and CANONICAL & {name for name, value in d.settings.items() if value},
      "a recipient is not known because a canonical table knows it: its result has to be"),
     ("refused", lambda d: "Relay access denied" in d.ours and OK_RELAYS.search(before_end(d.settings)), "OK in an access table does not permit relaying"),
     ("refused", lambda d: "not owned by user" in d.ours or "not logged in" in d.ours, "senders are held to their own addresses"),
     # Where it goes.
-    ("destination", lambda d: "there is an account, but AUTH was not offered" in d.ours, "where there is an account, mail waits until AUTH is offered"),
+    ("destination", lambda d: "there is an account, but AUTH was not offered" in d.after, "where there is an account, mail waits until AUTH is offered"),
     ("destination", lambda d: ".onion" in d.theirs and "Name service error" in d.ours, "names below .onion are not asked in DNS (RFC 7686)"),
     ("destination", lambda d: both(d, r"Command died with status 12[67]") and "deferred" in d.ours,
      "a program that is missing is a mistake of this host: mail waits"),
     ("destination", lambda d: "cannot append message to file" in d.theirs and "not permitted" in d.ours, "a file that cannot be written is a mistake of this host: mail waits"),
     ("destination", lambda d: "mail for root is never written to a mailbox" in d.ours, "mail for root waits for an alias"),
-    ("destination", lambda d: f"mail for {d.settings['myhostname']} loops back to myself" in d.ours, "an MX host that is called like this one is this one"),
+    ("destination", lambda d: "loops back to myself" in d.ours and (f"mx.{d.domain()}" == d.settings["myhostname"] or f"for {d.settings['myhostname']} " in d.ours),
+     "an MX host that is called like this one is this one"),
+    ("destination", lambda d: dotless("@" + d.settings["myorigin"]) and ".localdomain" in d.ours, "the origin has a dot: .localdomain is added to one without"),
+    ("destination", lambda d: d.theirs == "nothing more" and d.settings["default_destination_rate_delay"] not in ("0", "0s"),
+     "default_destination_rate_delay applies to mail for other systems only: Postfix still waits"),
     ("destination", lambda d: "deferred" in d.theirs and "deferred" in d.ours, "both wait, for partners that are not here"),
     ("destination", lambda d: "deferred" in d.theirs and "bounced (User unknown in virtual mailbox table)" in d.ours,
      "addresses that virtual_mailbox_maps lacks are returned, also those from an alias or a filter"),
+    ("destination", lambda d: from_filter(d) and d.theirs == "nothing more", "aliases are expanded when a filter has sent mail back, not before"),
+    ("destination", lambda d: from_filter(d) and {"header_checks", "body_checks"} & {name for name, value in d.settings.items() if value} and "sent" in d.theirs,
+     "rules for headers and bodies are not applied again to what a filter sends back"),
     # The same in other words.
     ("other refusal", lambda d: d.theirs.startswith("454 4.7.1") and d.ours[0] == "5", "relaying is refused for good, not for now"),
+    ("other refusal", lambda d: "No client certificate presented" in d.theirs and "Client certificate rejected" in d.ours, "the same rule refuses it, with another code"),
     ("other refusal", lambda d: "reject_code" in " ".join(d.settings) and rule_of(d.theirs) == rule_of(d.ours), "reply codes are fixed: …_reject_code"),
     ("other refusal", lambda d: {d.theirs[0], d.ours[0]} <= {"4", "5"}, "several rules refuse it, and another comes first or says it otherwise"),
     ("other reply", lambda d: rule_of(d.theirs) == rule_of(d.ours), "the same rule refuses it, with another code"),
@@ -150,14 +177,16 @@ def path_of(recipient):
 def destinations(session, went):
     """{recipient: {where and how it ended: the log's text}}, and the recipients whose mail somebody else of the session got."""
     found, covered = {}, set()
-    bare = {each.lower() for each in session["recipients"] if "@" not in each}
+    whole = {path_of(each) for each in session["recipients"]}
+    bare = {each for each in whole if "@" not in each}
     for who, where, status, text in went:
         local = who.partition("@")[0]
-        name = local if local in bare and who not in session["recipients"] else who
+        name = local if local in bare and who not in whole else who
         if status == "covered":
             covered.add(name)
         else:
-            found.setdefault(name, {})["bounced" if status == "bounced" else f"{where} {status}"] = text
+            places, place = found.setdefault(name, {}), "bounced" if status == "bounced" else f"{where} {status}"
+            places[place] = f"{places[place]}; {text}" if place in places else text
     return found, covered
 
 
@@ -193,11 +222,11 @@ def compare(sessions, theirs, ours, settings, undecided):
                 note("other reply", recipient, f"{stage_a} / {stage_b}", reply_a, reply_b)
         if not same:
             continue
+        anywhere = {place for places_of_one in there.values() for place in places_of_one}
         for who in once:
             here.pop(who, None)
             there.pop(who, None)
         without_renamed(here, there)
-        anywhere = {place for places_of_one in there.values() for place in places_of_one}
         for who in sorted({*here, *there}):
             places += 1
             a, b = here.get(who, {}), there.get(who, {})
@@ -206,4 +235,5 @@ def compare(sessions, theirs, ours, settings, undecided):
                 def say(mine, other):
                     return "; ".join(f"{what} ({mine[what]})" for what in sorted(mine.keys() - other.keys())) or "nothing more"
                 note("destination", who, "", say(a, b), say(b, a))
+                found[-1].after = " ".join(b.values())
     return found, recipients, places

@@ -233,8 +233,6 @@ def finish_by_hand(configuration, why):
         configuration["virtual_mailbox"] |= {"user": "vmail"}
     elif "virtual_mailbox.deliver is missing" in why:
         configuration["virtual_mailbox"] |= {"deliver": "lmtp:/run/dovecot/lmtp"}
-    elif found := re.search(r"listen\.(\w+): TLS requires tls\.certificates", why):
-        configuration["listen"][found[1]] |= {"tls": "no"}
     elif found := re.search(r"(/\S+): No such file or directory", why):
         file = Path(found[1])
         file.parent.mkdir(parents=True, exist_ok=True)
