@@ -182,7 +182,8 @@ ROOMS = {
     "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",
         "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},
     # what access rules ask: tables and the DNS
-    "daemons/common/access": {"daemons/common/config/sections/recipients", "daemons/common/logging",
+    "daemons/common/access": {"daemons/common/config/sections/recipients",
+        "daemons/common/config/sections/server", "daemons/common/logging",
         "daemons/common/lookup/tables", "daemons/common/net/dns", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/access", "daemons/decide/addressing"},
     # tokens of the API's clients, and their file
@@ -295,6 +296,8 @@ ROOMS = {
     # commands for messages, queues, links, suppressions and the spool
     "daemons/postrider/queue": {"daemons/postrider/command", "daemons/postrider/configuration",
         "daemons/postrider/history"},
+    # what would become of mail: a test delivery, a client's session
+    "daemons/postrider/try": {"daemons/postrider/command"},
     # hooks: their state, and commands for them
     "daemons/postrider/hooks": {"daemons/postrider/command"},
     # tokens of the API's clients
@@ -306,7 +309,7 @@ ROOMS = {
     # the table of commands, help, glossary, shell completion
     "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/history",
         "daemons/postrider/hooks", "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup",
-        "daemons/postrider/tokens"},
+        "daemons/postrider/tokens", "daemons/postrider/try"},
     # main program of the administrator's command
     "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure
