@@ -128,6 +128,9 @@ ROOMS = {
         "daemons/common/config/sections/server", "daemons/common/config/sections/system", "daemons/common/crypto/tls",
         "daemons/common/lookup/format", "daemons/common/net", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/access", "daemons/decide/addressing", "daemons/decide/message", "daemons/decide/queue", "daemons/decide/routing"},
+    # the sample configuration and its manual page, written from the tables of keys
+    "daemons/common/config/documents": {"daemons/common/config", "daemons/common/config/schema",
+        "daemons/common/config/sections", "daemons/common/text"},
     # password files and the accounts at next hops
     "daemons/common/crypto/auth": {"daemons/common/net", "daemons/common/text"},
     # DKIM keys and signatures
@@ -182,7 +185,8 @@ ROOMS = {
     "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",
         "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},
     # what access rules ask: tables and the DNS
-    "daemons/common/access": {"daemons/common/config/sections/recipients", "daemons/common/logging",
+    "daemons/common/access": {"daemons/common/config/sections/recipients",
+        "daemons/common/config/sections/server", "daemons/common/logging",
         "daemons/common/lookup/tables", "daemons/common/net/dns", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/access", "daemons/decide/addressing"},
     # tokens of the API's clients, and their file
@@ -295,6 +299,8 @@ ROOMS = {
     # commands for messages, queues, links, suppressions and the spool
     "daemons/postrider/queue": {"daemons/postrider/command", "daemons/postrider/configuration",
         "daemons/postrider/history"},
+    # what would become of mail: a test delivery, a client's session
+    "daemons/postrider/try": {"daemons/postrider/command"},
     # hooks: their state, and commands for them
     "daemons/postrider/hooks": {"daemons/postrider/command"},
     # tokens of the API's clients
@@ -306,7 +312,7 @@ ROOMS = {
     # the table of commands, help, glossary, shell completion
     "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/history",
         "daemons/postrider/hooks", "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup",
-        "daemons/postrider/tokens"},
+        "daemons/postrider/tokens", "daemons/postrider/try"},
     # main program of the administrator's command
     "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure

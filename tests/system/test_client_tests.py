@@ -1,5 +1,6 @@
 """Tests of unknown clients before they may send mail, and the memory of those that passed ([client_tests])."""
 import contextlib
+import json
 import re
 import signal
 import socket
@@ -448,3 +449,46 @@ def test_the_client_that_a_balancer_names_counts(screened):
         assert c.socket.recv(4) == b"220-"
         c.socket.shutdown(socket.SHUT_RDWR)
     screened.wait_log(r"HANGUP after \S+ from \[203\.0\.113\.8\]:4711")
+
+
+# -- `postrider try --client`
+
+def test_try_shows_what_a_client_meets_before_its_session(screened, names, block):
+    lists(screened, names, bad=2, worse=2, good=-3)
+    clients = screened.folder / "clients"
+    clients.write_text(f"{block.host(61)} permit\n{block.host(62)} reject\n")
+    screened.config["smtpd"].update({"dns_list_threshold": 3, "greeting_delay": "2s"})
+    screened.config["client_tests"].update({"tables": [f"cidr:{clients}"], "dns_list_allow_threshold": 2, "pipelining_action": "enforce"})
+    for n, zones in ((63, ["bad", "worse"]), (64, ["good"])):
+        for zone in zones:
+            names.address_of(reversed_name(block.host(n), f"{zone}.example"), "127.0.0.2")
+    names.fails(reversed_name(block.host(65), "bad.example"), "servfail")
+    screened.write_config()
+
+    def tried(address, *words):
+        said = screened.run("postrider", "try", "-c", screened.file, "--client", address, "--name", "x.example", "--from", "a@x.example",
+                            "--to", f"{screened.user}@test.example", *words)
+        lines = said.stdout.splitlines()
+        return [line[11:] for line in lines[1:-1]], lines[-1][11:], said.returncode
+    table = f"cidr:{clients}"
+    assert tried(block.host(61)) == ([f"{table}: permit  => not tested"], "accepted", 0)
+    denied = "521 5.3.2 Service currently unavailable"
+    assert tried(block.host(62)) == ([f"{table}: reject  => {denied}"], denied, 67)
+    door, result, status = tried(block.host(63))
+    assert sorted(door[1:4]) == ["DNS list bad.example: 127.0.0.2; weight 2", "DNS list good.example: not listed; vouches with 3",
+                                 "DNS list worse.example: 127.0.0.2; weight 2"]
+    assert door[0] == f"{table}: no entry" and door[4:] == [f"sum of the DNS lists: 4, threshold 3  => {result}"] and status == 67
+    assert re.fullmatch(rf"550 5\.7\.1 Service unavailable; client \[{re.escape(block.host(63))}\] blocked using (bad|worse)\.example, \S+", result)
+    assert tried(block.host(64))[0][-1] == "other tests: not made: client_tests.dns_list_allow_threshold"
+    door, result, status = tried(block.host(65))
+    assert any(line.startswith("DNS list bad.example: no answer: ") for line in door) and (result, status) == ("accepted", 0)
+    assert door[-2:] == ["it must wait 2s for its greeting  => else: 521 5.5.1 Protocol error",
+                         "it must not send commands ahead  => else: 550 5.5.1 Protocol error"]
+    assert tried("127.0.0.1")[0] == tried(block.host(63), "--user", "ann")[0] == []  # not tested
+    asked = json.loads(screened.run("postrider", "try", "-c", screened.file, "--client", block.host(62), "--name", "x.example", "--json").stdout)
+    assert asked["door"] == [{"test": table, "found": "reject", "result": denied}] and asked["result"] == denied
+    # Without tests, the lists are asked at its recipients.
+    screened.config["client_tests"]["enabled"] = False
+    screened.write_config()
+    door, result, status = tried(block.host(63))
+    assert result.startswith("554 5.7.1 Service unavailable; Client host [") and status == 67 and door[-1].endswith(result)

@@ -18,7 +18,7 @@
 #include "daemons/postrider/queue/resend.h"
 #include "daemons/postrider/queue/spool.h"
 #include "daemons/postrider/queue/suppress.h"
-#include "daemons/postrider/queue/try.h"
+#include "daemons/postrider/try/try.h"
 #include "daemons/postrider/service/activate.h"
 #include "daemons/postrider/service/reload.h"
 #include "daemons/postrider/service/start_stop.h"

@@ -1,4 +1,5 @@
 #include "daemons/smtpd/policy/rules.h"
+#include "daemons/common/config/sections/server/listener_tests.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
@@ -71,23 +72,12 @@ spool::Result<std::shared_ptr<const tls::Context>> make_tls(const Settings& sett
     return tls::Context::server(secrets, options);
 }
 
-bool concerns(const std::vector<std::string>& listeners, const config::Listener& listener) {
-    if (listeners.empty()) return listener.service == config::Service::relay;
-    return std::ranges::find(listeners, listener.name) != listeners.end();
-}
-
 // DNS lists, the delay of the greeting: within a session, or before it.
 static void apply_client_tests(Rules& rules) {
     const auto& settings = *rules.config;
-    std::ranges::copy_if(settings.dns_lists, std::back_inserter(rules.dns_lists),
-                         [&](const auto& list) { return concerns(list.listeners, rules.listener); });
-    const auto& tests = settings.client_tests;
-    if (!tests.enabled || !concerns(tests.listeners, rules.listener)) return;
-    rules.screening = config::screening_settings(tests, settings.smtpd.greeting_delay,
-                                                 settings.smtpd.dns_list_threshold, !rules.dns_lists.empty());
-    // A client that begins TLS at once has no first line to wait for.
-    if (rules.listener.tls == config::ListenerTls::implicit)
-        rules.screening->actions[index_of(decide::screening::Test::early_talk)] = config::ClientTests::Action::off;
+    rules.dns_lists = config::lists_of(settings.dns_lists, rules.listener);
+    rules.screening = config::tests_of(settings.client_tests, rules.listener, settings.smtpd.greeting_delay,
+                                       settings.smtpd.dns_list_threshold, !rules.dns_lists.empty());
 }
 
 std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings, const config::Listener& listener,

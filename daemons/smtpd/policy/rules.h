@@ -41,8 +41,6 @@ struct Credentials {
     std::shared_ptr<const auth::PasswordFile> passwords = std::make_shared<auth::PasswordFile>();
     std::string pepper;
 };
-// Does a section that lists these listeners apply to the listener? None: to all whose service is relay.
-bool concerns(const std::vector<std::string>& listeners, const config::Listener& listener);
 std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings, const config::Listener& listener,
                                         Credentials credentials = {});
 // The TLS of a listener; null if it wants none.

@@ -1,4 +1,5 @@
 #include "daemons/smtpd/session/client_tests.h"
+#include "daemons/decide/screening/replies.h"
 #include "daemons/smtpd/session/policy_sources.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
@@ -114,8 +115,7 @@ void ClientTests::begin_tests(Listed listed) {
         lines().info("DENYLISTED {}", peer());
         count(ClientTestResult::denied);
         const bool drop = denied_action == Action::drop;
-        const Rejection rejection{{drop ? 521 : 550, {5, 3, 2}, "Service currently unavailable"},
-                                  "client_tests denied"};
+        const Rejection rejection{decide::screening::denial(drop), "client_tests denied"};
         if (drop) rejection_ = rejection;
         if (denied_action == Action::enforce) denied_ = rejection;
         if (denied_action != Action::ignore) return conclude();
@@ -168,7 +168,7 @@ void ClientTests::wait_for_greeting() {
 }
 
 void ClientTests::ask_lists() {
-    lists_ = std::make_unique<DnsListLookup>(worker_.resolver, rules_.dns_lists);
+    lists_ = std::make_unique<common::DnsListLookup>(worker_.resolver, rules_.dns_lists);
     if (!client_.has_address()) return take_score();
     answers_due_.set(common::Loop::now().monotonic + rules_.config->client_tests.dns_timeout);
     lists_->begin(client_.address, [this](const config::DnsList& list, const dns::Answer& answer) {
@@ -217,15 +217,9 @@ void ClientTests::failed(Test test, Action action) {
 }
 
 ClientTests::Rejection ClientTests::rejection_for(Test test, bool at_once) const {
-    const auto rule = names_of_tests[index_of(test)];
-    const int code = at_once ? 521 : 550;
-    if (test == Test::dns_lists)
-        return {{code,
-                 {5, 7, 1},
-                 fmt::format("Service unavailable; client [{}] blocked using {}", client_.address_text,
-                             lists_->named_by())},
-                rule};
-    return {{code, {5, 5, 1}, "Protocol error"}, rule};
+    return {decide::screening::rejection(test, at_once, client_.address_text,
+                                         lists_ ? std::string_view(lists_->named_by()) : ""),
+            names_of_tests[index_of(test)]};
 }
 
 void ClientTests::go_on() {

@@ -4,10 +4,10 @@
 // the client does, and sends the replies.
 #pragma once
 #include "daemons/common/access/access_lookups.h"
+#include "daemons/common/access/dns_list_lookup.h"
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/decide/screening/screening.h"
-#include "daemons/smtpd/session/dns_list_lookup.h"
 #include "daemons/smtpd/session/worker_context.h"
 #include "libsmtp/session/server_events.h"
 #include "libsmtp/session/server_settings.h"
@@ -96,7 +96,7 @@ private:
     std::function<void()> announce_, done_;
     std::unique_ptr<common::AccessAnswers> tables_;
     std::optional<decide::screening::Screening> tests_; // none: the lists have decided
-    std::unique_ptr<DnsListLookup> lists_;
+    std::unique_ptr<common::DnsListLookup> lists_;
     common::Deadline pause_, answers_due_;
     std::optional<Rejection> rejection_;
     std::optional<Rejection> denied_; // recipients are rejected

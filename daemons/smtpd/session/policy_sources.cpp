@@ -1,6 +1,8 @@
 #include "daemons/smtpd/session/policy_sources.h"
+#include "daemons/common/access/dns_list_lookup.h"
+#include "daemons/common/config/sections/server/listener_tests.h"
 #include "daemons/common/filters/content_check_pass.h"
-#include "daemons/smtpd/session/dns_list_lookup.h"
+#include "daemons/decide/screening/replies.h"
 #include "daemons/smtpd/session/header_rewriting.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -111,10 +113,8 @@ private:
     }
     PolicyVerdict current_verdict() const {
         if (lookup_.sum() < static_cast<std::int64_t>(threshold_)) return {};
-        auto verdict = PolicyVerdict::rejection({554,
-                                                 {5, 7, 1},
-                                                 fmt::format("Service unavailable; Client host [{}] blocked using {}",
-                                                             context_->client.address_text, lookup_.named_by())});
+        auto verdict =
+            PolicyVerdict::rejection(decide::screening::listed(context_->client.address_text, lookup_.named_by()));
         verdict.rule = "dns_list " + lookup_.named_by();
         return verdict;
     }
@@ -123,7 +123,7 @@ private:
     const std::uint32_t threshold_;
     const PolicyContext* context_ = nullptr;
     Done done_;
-    DnsListLookup lookup_;
+    common::DnsListLookup lookup_;
 };
 
 // --- policy services
@@ -312,7 +312,7 @@ std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rule
         if (delay > 0s && !tested && rules.listener.service == config::Service::relay)
             checks.push_back(std::make_unique<GreetingDelay>(worker.deadlines, delay));
         for (auto& policy : worker.policy_sources->policies)
-            if (concerns(policy->service().listeners, rules.listener) &&
+            if (config::concerns(policy->service().listeners, rules.listener) &&
                 !worker.policy_sources->access.policy_services.contains(policy->service().name))
                 checks.push_back(std::make_unique<PolicyServiceCheck>(worker.policy_sources, *policy, worker.log));
     }

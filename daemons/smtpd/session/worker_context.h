@@ -17,7 +17,7 @@
 #include "daemons/smtpd/intake/date_text.h"
 #include "daemons/smtpd/policy/address_verifier.h"
 #include "daemons/smtpd/policy/rules.h"
-#include "daemons/smtpd/session/dns_list_lookup.h"
+#include "daemons/smtpd/session/dns_list_failures.h"
 #include "libsmtp/text/time_types.h"
 #include <memory>
 #include <string>

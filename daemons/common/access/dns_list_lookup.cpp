@@ -1,21 +1,8 @@
-#include "daemons/smtpd/session/dns_list_lookup.h"
+#include "daemons/common/access/dns_list_lookup.h"
 #include "daemons/common/net/dns/answer.h"
 #include <algorithm>
 
-namespace smtpd {
-
-void DnsListFailures::note(const std::string& zone, const dns::Answer& answer) {
-    const auto known = std::ranges::find(failing_, zone);
-    const bool failed = answer.said == dns::LookupStatus::failed;
-    if (failed == (known != failing_.end())) return;
-    if (failed) {
-        log_.warning("DNS list {}: {}; it does not count until it answers", zone, answer.why);
-        failing_.push_back(zone);
-    } else {
-        log_.info("DNS list {} answers again", zone);
-        failing_.erase(known);
-    }
-}
+namespace common {
 
 void DnsListLookup::begin(const common::IpAddress& address, OnAnswer on_answer) {
     on_answer_ = std::move(on_answer);
@@ -64,4 +51,4 @@ void DnsListLookup::take(const config::DnsList& list, const dns::Answer& answer)
     on_answer_(list, answer);
 }
 
-} // namespace smtpd
+} // namespace common

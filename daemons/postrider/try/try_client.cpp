@@ -1,6 +1,7 @@
-// try --client: evaluates the access rules as smtpd does, with the same tables and the DNS, and prints each rule. No
-// policy service is asked, and no server but for the verification of addresses, which the queue-manager makes.
-#include "daemons/postrider/queue/try_client.h"
+// try --client: what a client meets before its session, then the access rules, evaluated as smtpd does, with the same
+// tables and the DNS; prints each. No policy service is asked, and no server but for the verification of addresses,
+// which the queue-manager makes.
+#include "daemons/postrider/try/try_client.h"
 #include "daemons/common/access/domain_check.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/config/config.h"
@@ -9,6 +10,7 @@
 #include "daemons/common/text/idn.h"
 #include "daemons/decide/access/evaluation.h"
 #include "daemons/postrider/command/command.h"
+#include "daemons/postrider/try/door_trial.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
@@ -24,17 +26,26 @@ using nlohmann::json;
 
 namespace {
 
-// The listener that is named, else the first with access rules. Nothing: an error was printed.
+DoorTrial::Settings door_settings(const config::Config& config) {
+    return {config.client_tests, config.dns_lists, config.smtpd.greeting_delay, config.smtpd.dns_list_threshold};
+}
+
+// The listener that is named, else the first with access rules, else the first that tests clients. Nothing: an error
+// was printed.
 const config::Listener* listener_of(const config::Config& config, const Arguments& arguments) {
     const auto name = arguments.option("--listener");
-    const auto found = std::ranges::find_if(config.listeners, [&](const auto& each) {
+    auto found = std::ranges::find_if(config.listeners, [&](const auto& each) {
         return name ? each.name == *name : config::access_rules_for(config.access, each) != nullptr;
     });
+    if (found == config.listeners.end() && !name)
+        found = std::ranges::find_if(
+            config.listeners, [&](const auto& each) { return DoorTrial::has_tests(door_settings(config), each); });
     if (found != config.listeners.end()) return &*found;
     if (name)
         print_error(fmt::format("there is no [listen.{}]", *name));
     else
-        print_error("no listener has access rules: there is no [access.NAME] in the configuration");
+        print_error("no listener has access rules or tests its clients: the configuration has no [access.NAME], "
+                    "[dns_list.ZONE] or [client_tests]");
     return nullptr;
 }
 
@@ -57,6 +68,7 @@ public:
 
     // Nothing: an error was printed.
     std::optional<Facts> facts(const Arguments& arguments);
+    DoorTrial::Findings at_the_door(const Facts& facts);
     decide::access::Decision decide(const decide::access::RuleSet& rules, const Facts& facts);
     // Those the rules would have asked.
     const std::vector<std::string>& unasked() const { return unasked_; }
@@ -64,6 +76,7 @@ public:
     const std::string& unverified() const { return unverified_; }
 
 private:
+    decide::access::Answer look_up(const std::string& table, const std::string& key);
     Facts::Listed listed(const std::string& fingerprint);
     decide::ClassAnswer class_of(const std::string& address);
     dns::ClientName::Names names_of(const common::IpAddress& address);
@@ -91,23 +104,22 @@ dns::ClientName::Names Trial::names_of(const common::IpAddress& address) {
     return names;
 }
 
+decide::access::Answer Trial::look_up(const std::string& table, const std::string& key) {
+    common::AccessAnswers answers(lookups_, {});
+    const decide::access::Lookup lookup{decide::access::Lookup::Kind::table, table, key};
+    const auto answer = answers.find(lookup.kind, lookup.source, lookup.key);
+    if (answer.status != decide::access::Answer::Status::pending) return answer;
+    fetch(answers, {&lookup, 1});
+    return answers.find(lookup.kind, lookup.source, lookup.key);
+}
+
 // In relay.client_certificates?
 Facts::Listed Trial::listed(const std::string& fingerprint) {
     using Status = decide::access::Answer::Status;
-    common::AccessAnswers answers(lookups_, {});
-    decide::access::Questions questions;
     for (const auto& table : config_.relay.client_certificates) {
-        const auto ask = [&] {
-            questions.begin(answers);
-            return questions.ask(decide::access::Lookup::Kind::table, table, fingerprint);
-        };
-        auto answer = ask();
-        if (!answer) {
-            fetch(answers, questions.pending());
-            answer = ask();
-        }
-        if (!answer || answer->status == Status::failed) return Facts::Listed::unknown;
-        if (answer->status == Status::found) return Facts::Listed::yes;
+        const auto answer = look_up(table, fingerprint);
+        if (answer.status == Status::failed) return Facts::Listed::unknown;
+        if (answer.status == Status::found) return Facts::Listed::yes;
     }
     return Facts::Listed::no;
 }
@@ -180,6 +192,15 @@ std::optional<Facts> Trial::facts(const Arguments& arguments) {
     return facts;
 }
 
+// Users are not tested, nor clients that may relay by their address.
+DoorTrial::Findings Trial::at_the_door(const Facts& facts) {
+    const auto address = *common::IpAddress::parse(facts.client_address);
+    const bool trusted = !facts.login.empty() || common::contains(config_.relay.networks, address);
+    return DoorTrial(loop_, resolver_, door_settings(config_), listener_,
+                     [this](const std::string& table, const std::string& key) { return look_up(table, key); })
+        .try_client(address, trusted);
+}
+
 decide::access::Decision Trial::decide(const decide::access::RuleSet& rules, const Facts& facts) {
     std::vector<List> lists = {List::client, List::helo, List::sender};
     if (facts.recipient) lists.insert(lists.end(), {List::relay, List::recipient});
@@ -242,9 +263,28 @@ std::string result_of(const decide::access::Decision& decision) {
     return out;
 }
 
-void print_trial(const Facts& facts, const decide::access::Decision& decision, const std::vector<std::string>& unasked,
-                 const std::string& unverified) {
+void print_door(const DoorTrial::Findings& door) {
+    std::string_view label = "door";
+    for (const auto& step : door.steps) {
+        fmt::print("{:<10} {}{}{}{}{}\n", std::exchange(label, ""), step.what, step.found.empty() ? "" : ": ",
+                   step.found, step.result.empty() ? "" : "  => ", step.result);
+    }
+}
+
+// The rejection, at the door or else by the rules. Nothing: its mail is accepted.
+std::optional<smtp::Reply> reply_of(const DoorTrial::Findings& door, const decide::access::Decision& decision) {
+    if (door.rejection) return door.rejection;
+    return decision.rejection ? decision.rejection : decision.defer_if_permit;
+}
+
+std::string result_of(const DoorTrial::Findings& door, const decide::access::Decision& decision) {
+    return door.rejection ? door.rejection->line() : result_of(decision);
+}
+
+void print_trial(const Facts& facts, const DoorTrial::Findings& door, const decide::access::Decision& decision,
+                 const std::vector<std::string>& unasked, const std::string& unverified) {
     fmt::print("session    {}[{}]{}\n", facts.client_name, facts.client_address, facts.trusted ? ", may relay" : "");
+    print_door(door);
     std::string_view last;
     for (const auto& each : decision.trace) {
         const auto list = name_of(each.list);
@@ -257,12 +297,14 @@ void print_trial(const Facts& facts, const decide::access::Decision& decision, c
     for (const auto& service : unasked) fmt::print("note       policy service {} was not asked\n", service);
     if (!unverified.empty()) fmt::print("note       {}\n", unverified);
     for (const auto& warning : decision.warnings) fmt::print("warning    {}\n", warning);
-    fmt::print("result     {}\n", result_of(decision));
+    fmt::print("result     {}\n", result_of(door, decision));
 }
 
-void print_trial_json(const config::Listener& listener, const Facts& facts, const decide::access::Decision& decision,
-                      const std::vector<std::string>& unasked) {
-    auto rules = json::array(), log = json::array();
+void print_trial_json(const config::Listener& listener, const Facts& facts, const DoorTrial::Findings& door,
+                      const decide::access::Decision& decision, const std::vector<std::string>& unasked) {
+    auto steps = json::array(), rules = json::array(), log = json::array();
+    for (const auto& step : door.steps)
+        steps.push_back({{"test", step.what}, {"found", step.found}, {"result", step.result}});
     for (const auto& each : decision.trace)
         rules.push_back({{"list", name_of(each.list)},
                          {"depth", each.depth},
@@ -273,11 +315,12 @@ void print_trial_json(const config::Listener& listener, const Facts& facts, cons
     print_json({{"version", 1},
                 {"listener", listener.name},
                 {"client", fmt::format("{}[{}]", facts.client_name, facts.client_address)},
+                {"door", std::move(steps)},
                 {"rules", std::move(rules)},
                 {"log", std::move(log)},
                 {"warnings", decision.warnings},
                 {"policy_services_not_asked", unasked},
-                {"result", result_of(decision)}});
+                {"result", result_of(door, decision)}});
 }
 
 } // namespace
@@ -290,21 +333,24 @@ int try_client(const Arguments& arguments) {
     const auto* listener = listener_of(*config, arguments);
     if (!listener) return bad_config;
     const auto* access = config::access_rules_for(config->access, *listener);
-    if (!access)
-        return fail(bad_config,
-                    fmt::format("listen.{} has no access rules: no [access.NAME] applies to it", listener->name));
+    if (!access && !DoorTrial::has_tests(door_settings(*config), *listener))
+        return fail(bad_config, fmt::format("listen.{} has no access rules and tests no clients: no [access.NAME], "
+                                            "[dns_list.ZONE] or [client_tests] applies to it",
+                                            listener->name));
     Trial trial(*config, *listener);
     const auto facts = trial.facts(arguments);
     if (!facts) return usage;
-    auto rules = config::rule_set(*access, config->access_classes, config->local.recipient_delimiter);
+    const auto door = trial.at_the_door(*facts);
+    auto rules = config::rule_set(access ? *access : config::AccessRules(), config->access_classes,
+                                  config->local.recipient_delimiter);
     rules.verification = config->verify.replies;
     rules.sender_login_tables = config->auth.sender_login_tables;
     const auto decision = trial.decide(rules, *facts);
     if (arguments.json)
-        print_trial_json(*listener, *facts, decision, trial.unasked());
+        print_trial_json(*listener, *facts, door, decision, trial.unasked());
     else
-        print_trial(*facts, decision, trial.unasked(), trial.unverified());
-    const auto& reply = decision.rejection ? decision.rejection : decision.defer_if_permit;
+        print_trial(*facts, door, decision, trial.unasked(), trial.unverified());
+    const auto reply = reply_of(door, decision);
     if (!reply) return ok;
     return reply->permanent() ? refused : try_again;
 }

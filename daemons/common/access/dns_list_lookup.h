@@ -1,7 +1,6 @@
-// Asks the DNS lists of a listener about one address, all at once. Decides nothing.
+// Asks the DNS lists of a listener about one address, all at once, and adds their weights up. Decides nothing.
 #pragma once
 #include "daemons/common/config/sections/server/filters.h"
-#include "daemons/common/logging/log.h"
 #include "daemons/common/net/dns/resolver.h"
 #include <cstddef>
 #include <cstdint>
@@ -10,18 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace smtpd {
-
-// For the failures of lists that others must not repeat: a line when one begins to fail, and when it answers again.
-class DnsListFailures {
-public:
-    explicit DnsListFailures(common::Log& log) : log_(log) {}
-    void note(const std::string& zone, const dns::Answer& answer);
-
-private:
-    common::Log& log_;
-    std::vector<std::string> failing_;
-};
+namespace common {
 
 class DnsListLookup {
 public:
@@ -58,4 +46,4 @@ private:
     std::vector<dns::Lookup> lookups_;
 };
 
-} // namespace smtpd
+} // namespace common

@@ -1,10 +1,10 @@
 // try: goes the way a message would, as far as RCPT, and prints each step. verify: prints what is known of an address,
 // after a check if nothing is, or has it forgotten.
-#include "daemons/postrider/queue/try.h"
+#include "daemons/postrider/try/try.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
-#include "daemons/postrider/queue/try_client.h"
+#include "daemons/postrider/try/try_client.h"
 #include "libsmtp/text/date.h"
 #include <fmt/format.h>
 
