@@ -18,7 +18,6 @@
 #include "daemons/postrider/queue/resend.h"
 #include "daemons/postrider/queue/spool.h"
 #include "daemons/postrider/queue/suppress.h"
-#include "daemons/postrider/try/try.h"
 #include "daemons/postrider/service/activate.h"
 #include "daemons/postrider/service/reload.h"
 #include "daemons/postrider/service/start_stop.h"
@@ -27,6 +26,7 @@
 #include "daemons/postrider/setup/setup.h"
 #include "daemons/postrider/table/glossary.h"
 #include "daemons/postrider/tokens/token_commands.h"
+#include "daemons/postrider/try/try.h"
 #include <algorithm>
 #include <fmt/format.h>
 
