@@ -128,6 +128,9 @@ ROOMS = {
         "daemons/common/config/sections/server", "daemons/common/config/sections/system", "daemons/common/crypto/tls",
         "daemons/common/lookup/format", "daemons/common/net", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/access", "daemons/decide/addressing", "daemons/decide/message", "daemons/decide/queue", "daemons/decide/routing"},
+    # how recipients are expanded, by the configuration
+    "daemons/common/expansion": {"daemons/common/config", "daemons/common/config/sections/recipients", "daemons/common/text",
+        "daemons/decide/addressing", "daemons/decide/routing"},
     # password files and the accounts at next hops
     "daemons/common/crypto/auth": {"daemons/common/net", "daemons/common/text"},
     # DKIM keys and signatures

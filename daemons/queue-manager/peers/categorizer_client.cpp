@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/peers/categorizer_client.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/expansion/expansion_settings.h"
 #include "daemons/common/ipc/parts.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/queue-manager/conversion/content_filter.h"
@@ -34,13 +35,15 @@ std::vector<MessageEvents::Expansion> expansions_of(const CategorizationInput& s
 } // namespace
 
 CategorizerClient::CategorizerClient(const Dependencies& dependencies)
-    : deps_(dependencies),
+    : deps_(dependencies), immediate_(common::expansion_settings(*deps_.config)),
       service_(deps_.loop, {[this] { up(); }, [this] { down(); },
                             [this](proto::categorize::Message&& message) {
                                 auto* answer = std::get_if<proto::categorize::Categorized>(&message);
                                 if (answer == nullptr) return;
                                 if (const auto whole = parts_.add(std::move(*answer))) answered(*whole);
                             }}) {}
+
+void CategorizerClient::configured() { immediate_ = ImmediateExpansion(common::expansion_settings(*deps_.config)); }
 
 void CategorizerClient::up() {
     send(proto::categorize::Suppressions{deps_.any_suppressions()});
@@ -88,6 +91,11 @@ void CategorizerClient::put(spool::QueueId id, CategorizationInput subject) {
                    subject);
         });
     }
+    using List = ImmediateExpansion::SuppressionList;
+    if (auto known = immediate_.of(subject, deps_.any_suppressions() ? List::has_entries : List::empty))
+        return deps_.driver.later([this, id, subject = std::move(subject), known = *std::move(known)]() mutable {
+            answered(id, std::move(subject), known);
+        });
     using Parts = ipc::PartSplitter<proto::categorize::Categorize, &proto::categorize::Categorize::recipients>;
     using Part = Service<proto::categorize::Message>::Part;
     proto::categorize::Categorize question{.request = id.value,
@@ -137,8 +145,11 @@ void CategorizerClient::answered(const proto::categorize::Categorized& answer) {
     if (deps_.route_query.answered(answer)) return;
     const spool::QueueId id{answer.request};
     auto subject = subjects_.extract(id);
-    if (!subject) return; // forgotten meanwhile
-    CategorizationInput& asked = subject.mapped();
+    if (subject) answered(id, std::move(subject.mapped()), answer); // else forgotten meanwhile
+}
+
+void CategorizerClient::answered(spool::QueueId id, CategorizationInput asked,
+                                 const proto::categorize::Categorized& answer) {
     const bool soft = deps_.config->bounce.soft_bounce;
     auto judgement = judge(asked, soft ? softened(answer) : answer, common::Loop::now().wall);
     if (!judgement)
