@@ -128,6 +128,9 @@ ROOMS = {
         "daemons/common/config/sections/server", "daemons/common/config/sections/system", "daemons/common/crypto/tls",
         "daemons/common/lookup/format", "daemons/common/net", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/access", "daemons/decide/addressing", "daemons/decide/message", "daemons/decide/queue", "daemons/decide/routing"},
+    # the sample configuration and its manual page, written from the tables of keys
+    "daemons/common/config/documents": {"daemons/common/config", "daemons/common/config/schema",
+        "daemons/common/config/sections", "daemons/common/text"},
     # how recipients are expanded, by the configuration
     "daemons/common/expansion": {"daemons/common/config", "daemons/common/config/sections/recipients", "daemons/common/text",
         "daemons/decide/addressing", "daemons/decide/routing"},

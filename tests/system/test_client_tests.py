@@ -477,7 +477,7 @@ def test_try_shows_what_a_client_meets_before_its_session(screened, names, block
     door, result, status = tried(block.host(63))
     assert sorted(door[1:4]) == ["DNS list bad.example: 127.0.0.2; weight 2", "DNS list good.example: not listed; vouches with 3",
                                  "DNS list worse.example: 127.0.0.2; weight 2"]
-    assert door[0] == f"{table}: no entry" and door[4:] == [f"sum of the DNS lists: 4 of 3  => {result}"] and status == 67
+    assert door[0] == f"{table}: no entry" and door[4:] == [f"sum of the DNS lists: 4, threshold 3  => {result}"] and status == 67
     assert re.fullmatch(rf"550 5\.7\.1 Service unavailable; client \[{re.escape(block.host(63))}\] blocked using (bad|worse)\.example, \S+", result)
     assert tried(block.host(64))[0][-1] == "other tests: not made: client_tests.dns_list_allow_threshold"
     door, result, status = tried(block.host(65))

@@ -93,6 +93,7 @@ def write_table(mta, kind, server, name="aliases.cf", more=""):
     file = mta.folder / name
     file.write_text(kind.table.format(server) + "timeout = 2\n" + more)
     file.chmod(0o600)
+    mta.config["master"]["heartbeat_interval"] = "200ms"  # as often it looks whether the file has changed
     return f"{kind.name}:{file}"
 
 

@@ -11,7 +11,8 @@ namespace decide::access {
 struct Finding {
     enum class Kind : std::uint8_t { nothing, permit, reject, defer_if_permit, defer_if_reject, pending };
     Kind kind = Kind::nothing;
-    smtp::Reply reply = {}; // reject, defer_if_…
+    smtp::Reply reply = {};   // reject, defer_if_…
+    std::string warning = {}; // for the log: why a table did not answer
 };
 
 // Not of tables, policy services and classes. `about`: the rule's subject.

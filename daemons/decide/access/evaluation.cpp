@@ -149,6 +149,7 @@ Evaluation::Outcome Evaluation::defer_if_reject(Reply reply) {
 }
 
 Evaluation::Outcome Evaluation::take_finding(Finding finding) {
+    if (!finding.warning.empty()) decision_.warnings.push_back(std::move(finding.warning));
     switch (finding.kind) {
     case Finding::Kind::nothing: break;
     case Finding::Kind::permit: return Outcome::permit;

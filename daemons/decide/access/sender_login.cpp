@@ -65,7 +65,8 @@ Finding check_sender_login(const Rule& rule, const Facts& facts, const RuleSet& 
     if (!owners) return {Finding::Kind::pending};
     const About sender{*facts.sender, sender_kind};
     if (owners->status == Answer::Status::failed)
-        return {Finding::Kind::reject, {451, {4, 3, 0}, rejection_text(sender, "Temporary lookup failure")}};
+        return {
+            Finding::Kind::reject, {451, {4, 3, 0}, rejection_text(sender, "Temporary lookup failure")}, owners->why};
     const bool owned = owners->status == Answer::Status::found;
     if (!owned && (!authenticated || rule.check == Check::foreign_known_sender)) return {};
     if (owned && authenticated && has_user(owners->values.front(), facts.login)) return {};

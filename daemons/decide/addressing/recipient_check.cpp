@@ -126,7 +126,10 @@ private:
             case UserAnswer::unknown: break;
             }
         }
-        if (!settings_.catch_all.empty()) return {};
+        // A list says who is known; catch_all is then for mail that comes without this check.
+        const auto& from = settings_.known_here;
+        const bool listed_only = !settings_.tables.local_recipients.empty() || !from.users || !from.aliases;
+        if (!settings_.catch_all.empty() && !listed_only) return {};
         if (settings_.tables.local_recipients.empty()) return unknown(AddressClass::local);
         return listed(AddressClass::local, settings_.tables.local_recipients, address);
     }

@@ -155,9 +155,6 @@ void listed_recipients(Import& import) {
     if (some_aliases) known.emplace_back("aliases");
     if (known.size() < 2) import.set("local.known_recipients", toml(known), name);
     if (!tables.empty()) import.set("local.recipients", toml(tables), name);
-    if (import.draft.find("local.catch_all"))
-        import.mark_unsupported(name, "local.catch_all gets mail for all who are not listed: they are not rejected",
-                                IfLost::unguarded);
 }
 
 // Accepted for its recipients, mail would be returned by delivery: to senders who are mostly forged.
@@ -180,6 +177,9 @@ bool would_be_returned(Import& import) {
 
 // Of local.domains only: Postfix checks recipients of other classes whatever this list says.
 void local_recipients(Import& import) {
+    if (is_usual_recipients(import) && import.draft.find("local.catch_all"))
+        import.add_remark("luser_relay", "unknown users are not rejected at RCPT, as local_recipient_maps has Postfix "
+                                         "do it: local.catch_all gets their mail");
     if (!import.given("local_recipient_maps")) return;
     import.mark_converted("local_recipient_maps");
     if (would_be_returned(import)) return;

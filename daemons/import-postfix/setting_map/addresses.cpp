@@ -59,7 +59,7 @@ constexpr SettingMapping tables_[] = {
     {"local_recipient_maps", "local.recipients, local.known_recipients", custom, unguarded,
      "An empty value becomes local.check_recipients = false. Users of this system and aliases become "
      "local.known_recipients, other tables local.recipients. Undecided beside mailbox_transport, fallback_transport, "
-     "their _maps or a local_transport, which deliver to aliases and users of this system only, and beside luser_relay."},
+     "their _maps or a local_transport, which deliver to aliases and users of this system only."},
     {"virtual_mailbox_maps", "virtual_mailbox.recipients", tables, unguarded, ""},
     {"virtual_mailbox_base", "virtual_mailbox.deliver", custom, harmless, ""},
     {"virtual_transport", "virtual_mailbox.deliver", custom, harmless, "lmtp, smtp, transports of master.cf for these, and virtual are carried over; a pipe(8) to Dovecot's program becomes Dovecot's LMTP server. Another program becomes a [command.NAME]."},

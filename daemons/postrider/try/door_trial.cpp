@@ -1,5 +1,4 @@
 #include "daemons/postrider/try/door_trial.h"
-#include "daemons/common/config/sections/server/listener_tests.h"
 #include "daemons/common/net/dns/answer.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/text/units.h"
@@ -16,10 +15,9 @@ using decide::screening::Test;
 
 namespace {
 
-std::optional<decide::screening::Settings> tests_of(const config::Config& config, const config::Listener& listener,
-                                                    bool lists) {
-    return config::tests_of(config.client_tests, listener, config.smtpd.greeting_delay, config.smtpd.dns_list_threshold,
-                            lists);
+std::optional<decide::screening::Settings> tests_of(const DoorTrial::Settings& settings,
+                                                    const config::Listener& listener, bool lists) {
+    return config::tests_of(settings.tests, listener, settings.greeting_delay, settings.threshold, lists);
 }
 
 constexpr std::pair<Test, std::string_view> session_tests[] = {
@@ -37,15 +35,15 @@ std::string said_by(const dns::Answer& answer) {
 
 } // namespace
 
-DoorTrial::DoorTrial(common::Loop& loop, std::shared_ptr<dns::Resolver> resolver, const config::Config& config,
+DoorTrial::DoorTrial(common::Loop& loop, std::shared_ptr<dns::Resolver> resolver, const Settings& settings,
                      const config::Listener& listener, LookUp look_up)
-    : loop_(loop), resolver_(std::move(resolver)), config_(config), listener_(listener), look_up_(std::move(look_up)),
-      lists_(config::lists_of(config.dns_lists, listener)), tests_(tests_of(config, listener, !lists_.empty())),
+    : loop_(loop), resolver_(std::move(resolver)), settings_(settings), look_up_(std::move(look_up)),
+      lists_(config::lists_of(settings.lists, listener)), tests_(tests_of(settings, listener, !lists_.empty())),
       dns_lists_(resolver_, lists_) {}
 
-bool DoorTrial::has_tests(const config::Config& config, const config::Listener& listener) {
-    const auto lists = !config::lists_of(config.dns_lists, listener).empty();
-    return lists || tests_of(config, listener, lists);
+bool DoorTrial::has_tests(const Settings& settings, const config::Listener& listener) {
+    const auto lists = !config::lists_of(settings.lists, listener).empty();
+    return lists || tests_of(settings, listener, lists);
 }
 
 DoorTrial::Findings DoorTrial::try_client(const common::IpAddress& address, bool trusted) {
@@ -71,7 +69,7 @@ void DoorTrial::reject(const smtp::Reply& reply) {
 
 DoorTrial::Listed DoorTrial::look_up_lists(const common::IpAddress& address) {
     using Status = decide::access::Answer::Status;
-    const auto& settings = config_.client_tests;
+    const auto& settings = settings_.tests;
     if (common::contains(settings.allowed, address)) {
         add("client_tests.allowed_networks", address.to_string(), "not tested");
         return Listed::allowed;
@@ -94,7 +92,7 @@ DoorTrial::Listed DoorTrial::look_up_lists(const common::IpAddress& address) {
 }
 
 void DoorTrial::deny() {
-    const auto action = config_.client_tests.denied_action;
+    const auto action = settings_.tests.denied_action;
     if (action == Action::ignore)
         findings_.steps.back().result = "logged";
     else
@@ -107,7 +105,7 @@ void DoorTrial::ask_dns_lists(const common::IpAddress& address) {
         for (const auto& zone : dns_lists_.abandon()) add("DNS list " + zone, "no answer in time: it does not count");
         loop_.stop();
     });
-    patience.start(tests_ ? config_.client_tests.dns_timeout : std::chrono::minutes(1));
+    patience.start(tests_ ? settings_.tests.dns_timeout : std::chrono::minutes(1));
     dns_lists_.begin(address, [&](const config::DnsList& list, const dns::Answer& answer) {
         add("DNS list " + list.zone,
             fmt::format("{}; {} {}", said_by(answer), list.allow ? "vouches with" : "weight", list.weight));
@@ -120,8 +118,8 @@ void DoorTrial::ask_dns_lists(const common::IpAddress& address) {
 
 void DoorTrial::add_score(const common::IpAddress& address) {
     const auto sum = dns_lists_.sum();
-    add("sum of the DNS lists", fmt::format("{} of {}", sum, config_.smtpd.dns_list_threshold));
-    if (sum < static_cast<std::int64_t>(config_.smtpd.dns_list_threshold)) return;
+    add("sum of the DNS lists", fmt::format("{}, threshold {}", sum, settings_.threshold));
+    if (sum < static_cast<std::int64_t>(settings_.threshold)) return;
     if (!tests_) return reject(decide::screening::listed(address.to_string(), dns_lists_.named_by()));
     const auto action = tests_->action(Test::dns_lists);
     if (action == Action::enforce || action == Action::drop)
@@ -141,7 +139,7 @@ void DoorTrial::add_other_tests(const common::IpAddress& address) {
         return "else: " + decide::screening::rejection(test, action == Action::drop, address.to_string(), "").line();
     };
     if (tests_->action(Test::early_talk) != Action::off)
-        add(fmt::format("it must wait {} for its greeting", config::print_duration(config_.smtpd.greeting_delay)), "",
+        add(fmt::format("it must wait {} for its greeting", config::print_duration(settings_.greeting_delay)), "",
             rejection_by(Test::early_talk));
     for (const auto& [test, what] : session_tests)
         if (tests_->action(test) != Action::off) add(std::string(what), "", rejection_by(test));

@@ -3,7 +3,7 @@
 // those that passed.
 #pragma once
 #include "daemons/common/access/dns_list_lookup.h"
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/server/listener_tests.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/decide/access/evaluation.h"
 #include "daemons/decide/screening/screening.h"
@@ -25,13 +25,19 @@ public:
         std::vector<Step> steps; // empty: the listener tests no clients, or not this one
         std::optional<smtp::Reply> rejection;
     };
+    struct Settings { // of the configuration
+        const config::ClientTests& tests;
+        const std::vector<config::DnsList>& lists;
+        std::chrono::microseconds greeting_delay;
+        std::uint32_t threshold; // smtpd.dns_list_threshold
+    };
     using LookUp = std::function<decide::access::Answer(const std::string& table, const std::string& key)>;
 
     // All outlive it. The loop is run while an answer is missing.
-    DoorTrial(common::Loop& loop, std::shared_ptr<dns::Resolver> resolver, const config::Config& config,
+    DoorTrial(common::Loop& loop, std::shared_ptr<dns::Resolver> resolver, const Settings& settings,
               const config::Listener& listener, LookUp look_up);
 
-    static bool has_tests(const config::Config& config, const config::Listener& listener);
+    static bool has_tests(const Settings& settings, const config::Listener& listener);
     // `trusted`: it may relay by its address; it is not tested then.
     Findings try_client(const common::IpAddress& address, bool trusted);
 
@@ -48,8 +54,7 @@ private:
 
     common::Loop& loop_;
     std::shared_ptr<dns::Resolver> resolver_;
-    const config::Config& config_;
-    const config::Listener& listener_;
+    const Settings settings_;
     const LookUp look_up_;
     const std::vector<config::DnsList> lists_;
     const std::optional<decide::screening::Settings> tests_;

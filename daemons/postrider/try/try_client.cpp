@@ -26,6 +26,10 @@ using nlohmann::json;
 
 namespace {
 
+DoorTrial::Settings door_settings(const config::Config& config) {
+    return {config.client_tests, config.dns_lists, config.smtpd.greeting_delay, config.smtpd.dns_list_threshold};
+}
+
 // The listener that is named, else the first with access rules, else the first that tests clients. Nothing: an error
 // was printed.
 const config::Listener* listener_of(const config::Config& config, const Arguments& arguments) {
@@ -34,8 +38,8 @@ const config::Listener* listener_of(const config::Config& config, const Argument
         return name ? each.name == *name : config::access_rules_for(config.access, each) != nullptr;
     });
     if (found == config.listeners.end() && !name)
-        found = std::ranges::find_if(config.listeners,
-                                     [&](const auto& each) { return DoorTrial::has_tests(config, each); });
+        found = std::ranges::find_if(
+            config.listeners, [&](const auto& each) { return DoorTrial::has_tests(door_settings(config), each); });
     if (found != config.listeners.end()) return &*found;
     if (name)
         print_error(fmt::format("there is no [listen.{}]", *name));
@@ -192,7 +196,7 @@ std::optional<Facts> Trial::facts(const Arguments& arguments) {
 DoorTrial::Findings Trial::at_the_door(const Facts& facts) {
     const auto address = *common::IpAddress::parse(facts.client_address);
     const bool trusted = !facts.login.empty() || common::contains(config_.relay.networks, address);
-    return DoorTrial(loop_, resolver_, config_, listener_,
+    return DoorTrial(loop_, resolver_, door_settings(config_), listener_,
                      [this](const std::string& table, const std::string& key) { return look_up(table, key); })
         .try_client(address, trusted);
 }
@@ -329,7 +333,7 @@ int try_client(const Arguments& arguments) {
     const auto* listener = listener_of(*config, arguments);
     if (!listener) return bad_config;
     const auto* access = config::access_rules_for(config->access, *listener);
-    if (!access && !DoorTrial::has_tests(*config, *listener))
+    if (!access && !DoorTrial::has_tests(door_settings(*config), *listener))
         return fail(bad_config, fmt::format("listen.{} has no access rules and tests no clients: no [access.NAME], "
                                             "[dns_list.ZONE] or [client_tests] applies to it",
                                             listener->name));

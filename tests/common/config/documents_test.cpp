@@ -1,5 +1,5 @@
 // What is written of the configuration: the sample, the manual's pages and their examples.
-#include "daemons/common/config/documents.h"
+#include "daemons/common/config/documents/documents.h"
 #include "daemons/common/config/fixed_sections.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/config/sections/key_tables.h"

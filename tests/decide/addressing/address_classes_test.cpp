@@ -241,6 +241,10 @@ TEST_CASE("recipients are checked as their class has it, and aliases are not fol
     for (const auto* listed : {"list@here.example", "list+x@here.example", "mailman@localhost", "bob@here.example"})
         CHECK_MESSAGE(w.check(listed) == "known", listed);
     CHECK(w.check("list@localhost") == "unknown 5.1.1 User unknown in local recipient table");
+    // Who else is known has been said: catch_all is for mail that comes to others without such a check.
+    w.settings.catch_all = "bob";
+    CHECK(w.check("nobody@here.example") == "unknown 5.1.1 User unknown in local recipient table");
+    w.settings.catch_all.clear();
     w.settings.known_here = {.users = false, .aliases = false};
     for (const auto* unlisted : {"bob@here.example", "team@here.example"})
         CHECK(w.check(unlisted) == "unknown 5.1.1 User unknown in local recipient table");

@@ -333,6 +333,7 @@ TEST_CASE("what has no counterpart is said with its reason, at its line") {
         {"smtpd_client_restrictions = reject_rbl_client bl.example\x1b[2J", "name the zone"},
         {"mailbox_transport = cyrus", "only lmtp has a counterpart"},
         {"luser_relay = $user@other.example", "local.catch_all"},
+        {"luser_relay = ann", "unknown users are not rejected at RCPT"},
         {"smtpd_sasl_auth_enable = yes", "postrider passwd"},
         {"unheard_of = 1", "no such setting"},
         {"smtpd_tls_cert_file = /no/such.pem", "there is no such file; postrider check requires it"},

@@ -1,5 +1,5 @@
 #include "daemons/common/config/config.h"
-#include "daemons/common/config/documents.h"
+#include "daemons/common/config/documents/documents.h"
 #include "daemons/import-postfix/postfix/defaults.h"
 #include "daemons/import-postfix/setting_map/setting_map.h"
 #include <algorithm>

@@ -80,7 +80,10 @@ std::vector<Key> alias_keys(AliasRules& s) {
          ".forward files are applied first. \"\": to local.mailbox.",
          "\"lmtp:/run/dovecot/lmtp\""},
         {"catch_all", user_or_address(s.catch_all),
-         "User or address that gets mail for unknown users of local.domains. \"\": such mail is rejected.", "\"info\""},
+         "User or address that gets mail for unknown users of local.domains. \"\": such mail is rejected. With "
+         "local.recipients, or a narrower local.known_recipients, unknown users are rejected at RCPT nevertheless, and "
+         "it gets only what comes another way: from aliases and from programs of this system.",
+         "\"info\""},
         {"commands_from", one_of_list(s.commands, places),
          "Sources from which \"|command\" is accepted: \"aliases\" (files of local.aliases), \"forward\" (users' own "
          "files), \"includes\" (files that alias files name with :include:).",

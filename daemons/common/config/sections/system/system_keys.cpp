@@ -203,7 +203,7 @@ Section section_for(Local& s) {
              ""},
             {"known_recipients", one_of_list(s.known_recipients, kinds_of_known_recipients),
              "What makes a recipient in these domains known at RCPT: \"users\", \"aliases\" (files and tables). "
-             "postmaster is always known.",
+             "postmaster and mailer-daemon are always known. An empty list leaves the tables in recipients.",
              ""},
             {"recipients", lookup_tables(s.recipients),
              "Tables of recipients in these domains that are known besides: user+extension@domain, user@domain, user, "

@@ -1,6 +1,6 @@
 // config-documents sample|manual: writes conf/postrider.toml or man/postrider.toml.5
 // from the table of keys. For developers who change a key; not installed.
-#include "daemons/common/config/documents.h"
+#include "daemons/common/config/documents/documents.h"
 #include <cstdio>
 #include <string_view>
 

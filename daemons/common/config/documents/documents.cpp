@@ -1,5 +1,5 @@
 // The annotated sample and the manual page, generated from the table of keys.
-#include "daemons/common/config/documents.h"
+#include "daemons/common/config/documents/documents.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/fixed_sections.h"
 #include "daemons/common/config/schema/key.h"
