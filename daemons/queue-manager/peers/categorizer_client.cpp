@@ -74,13 +74,29 @@ CategorizationInput CategorizerClient::input_of(const spool::MessageState& state
 }
 
 void CategorizerClient::ask(spool::QueueId id, std::span<const std::uint32_t> numbers, const EventContext& context) {
-    if (const auto* accepted = context.accepted; accepted != nullptr && accepted->id == id)
-        return put(id, input_of(accepted->state, accepted->size, numbers));
+    if (const auto* accepted = context.accepted; accepted != nullptr && accepted->id == id) {
+        auto subject = input_of(accepted->state, accepted->size, numbers);
+        if (accepted->submitted && answer_at_once(id, subject)) return;
+        return put(id, std::move(subject));
+    }
     deps_.loader.read(
         id, spool::Location::messages,
         [this, id, numbers = std::vector(numbers.begin(), numbers.end())](
             const spool::MessageState& state, std::uint64_t size) { put(id, input_of(state, size, numbers)); },
         [this, id](const MessageLoader::Failure& failure) { unreadable(id, failure); });
+}
+
+// Only of a message that was submitted just now: what comes from the spool may be asked about already, have been
+// delivered by an agent whose result is still to come, or be what the queue-manager has crashed on.
+bool CategorizerClient::answer_at_once(spool::QueueId id, CategorizationInput& subject) {
+    using List = ImmediateExpansion::SuppressionList;
+    if (subject.open.empty()) return false;
+    auto known = immediate_.of(subject, deps_.any_suppressions() ? List::has_entries : List::empty);
+    if (!known) return false;
+    deps_.driver.later([this, id, subject = std::move(subject), known = *std::move(known)]() mutable {
+        answered(id, std::move(subject), known);
+    });
+    return true;
 }
 
 void CategorizerClient::put(spool::QueueId id, CategorizationInput subject) {
@@ -91,11 +107,6 @@ void CategorizerClient::put(spool::QueueId id, CategorizationInput subject) {
                    subject);
         });
     }
-    using List = ImmediateExpansion::SuppressionList;
-    if (auto known = immediate_.of(subject, deps_.any_suppressions() ? List::has_entries : List::empty))
-        return deps_.driver.later([this, id, subject = std::move(subject), known = *std::move(known)]() mutable {
-            answered(id, std::move(subject), known);
-        });
     using Parts = ipc::PartSplitter<proto::categorize::Categorize, &proto::categorize::Categorize::recipients>;
     using Part = Service<proto::categorize::Message>::Part;
     proto::categorize::Categorize question{.request = id.value,

@@ -60,6 +60,7 @@ private:
     void down();
     CategorizationInput input_of(const spool::MessageState& state, std::uint64_t size,
                                  std::span<const std::uint32_t> numbers) const;
+    bool answer_at_once(spool::QueueId id, CategorizationInput& subject);
     void put(spool::QueueId id, CategorizationInput subject);
     void answered(const proto::categorize::Categorized& answer);
     void answered(spool::QueueId id, CategorizationInput asked, const proto::categorize::Categorized& answer);
