@@ -1,6 +1,6 @@
 #include "daemons/categorizer/categorizer.h"
-#include "daemons/categorizer/settings.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/expansion/expansion_settings.h"
 #include "daemons/common/runtime/destroy_later.h"
 #include "daemons/decide/addressing/recipient_check.h"
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ Categorizer::Categorizer(common::DaemonContext& context, const config::Config& c
 }
 
 void Categorizer::apply(const config::Config& config) {
-    settings_ = settings_of(std::make_shared<const config::Config>(config));
+    settings_ = common::expansion_settings(config);
     sources_.configure(config.local, config.mta, config.tables);
     suppressions_.configure(config.spool.directory, config.local.domains);
     delivered_to_lookup_.configure(config.spool.directory);

@@ -446,6 +446,7 @@ void QueueManager::end_of_turn() {
 
 void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     config_.replace(daemon_config.config);
+    categorizer_.configured();
     journal_.reconfigure(daemon_config.config.history);
     journal_backlog_.configure(daemon_config.config.history);
     if (listener_) system_events_.reloaded();

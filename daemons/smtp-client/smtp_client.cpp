@@ -1,6 +1,7 @@
 #include "daemons/smtp-client/smtp_client.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/crypto/tls/context.h"
+#include "daemons/common/process/privileges.h"
 #include "daemons/common/rewriting/rewriting_settings.h"
 #include "daemons/common/runtime/read_file.h"
 #include <algorithm>
@@ -19,6 +20,9 @@ ProbeResult stopped_probe(std::uint64_t attempt) {
     return out;
 }
 
+// More than are in use at the highest rates; connections need most descriptors.
+std::size_t most_kept_files() { return std::min<std::uint64_t>(1024, common::raise_descriptor_limit() / 4); }
+
 bool keeps_dialogue(const config::Config& config) {
     return config.history.enabled && config.history.dialogue == config::RecordedDialogue::failures;
 }
@@ -36,7 +40,7 @@ SmtpClient::SmtpClient(common::DaemonContext& context, std::unique_ptr<spool::Re
       client_context_{context.loop,
                       context.log,
                       deadlines_,
-                      *disk_,
+                      {*disk_, most_kept_files()},
                       context.instance(),
                       daemon_config.config.smtp_client,
                       std::make_shared<dns::Resolver>(context.loop, daemon_config.config.dns),

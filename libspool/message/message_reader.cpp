@@ -89,6 +89,23 @@ ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, FileHint h
     }
 }
 
+ReadResult<MessageReader> MessageReader::open(KeptFiles& files, QueueId id, FileHint hint,
+                                              std::shared_ptr<FoldedLog> known) {
+    auto& disk = files.disk();
+    if (auto file = hint.reused.valid() ? files.take(hint.reused) : File()) {
+        const auto locked = disk.lock(file, Lock::shared);
+        if (locked && *locked == Locked::yes)
+            if (auto reader = load(disk, file, hint, id, known); reader && reader->size_in_reused_) {
+                reader->file_.belongs_to(files, hint.reused);
+                return reader;
+            }
+        // Whatever it is by now (a message may have kept the file, and its name is another one then): names decide.
+    }
+    auto reader = open(disk, id, hint, ReadLock::shared, std::move(known));
+    if (reader && reader->size_in_reused_) reader->file_.belongs_to(files, reader->at_.reused);
+    return reader;
+}
+
 ReadResult<MessageReader> MessageReader::open_path(Disk& disk, const std::string& path) {
     auto file = disk.open(path, Open::read);
     if (!file) return failed_to_begin(std::move(file).error());

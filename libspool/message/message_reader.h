@@ -5,6 +5,7 @@
 #include "libspool/format/content_scan.h"
 #include "libspool/format/layout.h"
 #include "libspool/format/queue_id.h"
+#include "libspool/message/kept_files.h"
 #include "libspool/message/log_fold_cache.h"
 #include "libspool/message/message_state.h"
 #include "libspool/message/read_error.h"
@@ -27,6 +28,10 @@ public:
     // reader is destroyed. `known`: what another reader of the same message has folded. Only what was appended since is
     // read then, and both see it from now on; so all that share it must be on one thread. Null: everything is read.
     static ReadResult<MessageReader> open(Disk& disk, QueueId id, FileHint hint, ReadLock lock = ReadLock::shared,
+                                          std::shared_ptr<FoldedLog> known = {});
+    // The same with the shared lock, over a reused file that is open already if it still holds this message and no
+    // other; else as if there were none. `files` must outlive the reader.
+    static ReadResult<MessageReader> open(KeptFiles& files, QueueId id, FileHint hint,
                                           std::shared_ptr<FoldedLog> known = {});
     // Any file (quarantine, bad/, an inspection command): the id is taken from the header. A reused file is recognized
     // by its name.
@@ -89,7 +94,7 @@ private:
                                           std::shared_ptr<FoldedLog> known);
 
     Disk* disk_ = nullptr;
-    File file_;
+    LentFile file_;
     QueueId id_;
     FileHint at_ = Location::incoming;
     std::optional<std::uint64_t> size_in_reused_; // of what is this message's in a reused file

@@ -131,6 +131,9 @@ ROOMS = {
     # the sample configuration and its manual page, written from the tables of keys
     "daemons/common/config/documents": {"daemons/common/config", "daemons/common/config/schema",
         "daemons/common/config/sections", "daemons/common/text"},
+    # how recipients are expanded, by the configuration
+    "daemons/common/expansion": {"daemons/common/config", "daemons/common/config/sections/recipients", "daemons/common/text",
+        "daemons/decide/addressing", "daemons/decide/routing"},
     # password files and the accounts at next hops
     "daemons/common/crypto/auth": {"daemons/common/net", "daemons/common/text"},
     # DKIM keys and signatures

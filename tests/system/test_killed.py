@@ -177,6 +177,21 @@ def test_a_daemon_that_hangs_is_replaced(mta, remote, role):
     sink.wait_for(1)
 
 
+def test_mail_that_needs_no_lookup_does_not_wait_for_the_categorizer(mta, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["master"].update(heartbeat_timeout="1m")
+    mta.start()
+    mta.submit("user@remote.example")  # then the list of suppressions has been read, too
+    sink.wait_for(1)
+    mta.kill("categorizer", signal.SIGSTOP)
+    mta.submit(["user@remote.example", "other@remote.example"])
+    assert sink.wait_for(2)[1].recipients == ["user@remote.example", "other@remote.example"]
+    mta.kill("categorizer", signal.SIGCONT)
+    mta.submit(f"{mta.user}@test.example")
+    mta.wait_mailbox(1)
+
+
 def test_a_daemon_that_keeps_dying_is_restarted_ever_more_slowly(relaying):
     mta, sink = relaying
     died = []

@@ -8,7 +8,7 @@ spool::ReadResult<spool::MessageReader> MessageCache::open(spool::QueueId id, sp
     std::shared_ptr<spool::FoldedLog> known;
     if (const auto shared = shared_.find(id); shared != shared_.end()) known = shared->second.lock();
     const bool is_new = !known;
-    auto reader = spool::MessageReader::open(disk_, id, hint, spool::ReadLock::shared, std::move(known));
+    auto reader = spool::MessageReader::open(*files_, id, hint, std::move(known));
     if (!reader) return reader;
     const auto recipients = reader->state().recipients.size();
     if (is_new && recipients > 1) {

@@ -16,6 +16,7 @@ struct EventContext {
         spool::QueueId id;
         const spool::MessageState& state;
         std::uint64_t size = 0;
+        bool submitted = false; // only now, not found in the spool
     };
     struct Categorization { // the categorizer answered about a message, or its file did
         const CategorizationInput& subject;

@@ -43,7 +43,7 @@ void MessageIntake::accept(spool::QueueId id, spool::Location location, std::uin
         deps_.events.accepted(id, state, size);
     else if (!deps_.driver.engine().message(id, common::Loop::now()))
         deps_.events.found(id, location, state, size);
-    const EventContext::Accepted accepted{id, state, size};
+    const EventContext::Accepted accepted{id, state, size, origin == decide::queue::Origin::submitted};
     bool fresh = false;
     deps_.driver.tell(
         [&](auto& engine, smtp::Now now, auto& out) { fresh = engine.accepted(message.event(), now, out); },

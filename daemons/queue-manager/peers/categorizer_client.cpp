@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/peers/categorizer_client.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/expansion/expansion_settings.h"
 #include "daemons/common/ipc/parts.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/queue-manager/conversion/content_filter.h"
@@ -34,13 +35,15 @@ std::vector<MessageEvents::Expansion> expansions_of(const CategorizationInput& s
 } // namespace
 
 CategorizerClient::CategorizerClient(const Dependencies& dependencies)
-    : deps_(dependencies),
+    : deps_(dependencies), immediate_(common::expansion_settings(*deps_.config)),
       service_(deps_.loop, {[this] { up(); }, [this] { down(); },
                             [this](proto::categorize::Message&& message) {
                                 auto* answer = std::get_if<proto::categorize::Categorized>(&message);
                                 if (answer == nullptr) return;
                                 if (const auto whole = parts_.add(std::move(*answer))) answered(*whole);
                             }}) {}
+
+void CategorizerClient::configured() { immediate_ = ImmediateExpansion(common::expansion_settings(*deps_.config)); }
 
 void CategorizerClient::up() {
     send(proto::categorize::Suppressions{deps_.any_suppressions()});
@@ -71,13 +74,29 @@ CategorizationInput CategorizerClient::input_of(const spool::MessageState& state
 }
 
 void CategorizerClient::ask(spool::QueueId id, std::span<const std::uint32_t> numbers, const EventContext& context) {
-    if (const auto* accepted = context.accepted; accepted != nullptr && accepted->id == id)
-        return put(id, input_of(accepted->state, accepted->size, numbers));
+    if (const auto* accepted = context.accepted; accepted != nullptr && accepted->id == id) {
+        auto subject = input_of(accepted->state, accepted->size, numbers);
+        if (accepted->submitted && answer_at_once(id, subject)) return;
+        return put(id, std::move(subject));
+    }
     deps_.loader.read(
         id, spool::Location::messages,
         [this, id, numbers = std::vector(numbers.begin(), numbers.end())](
             const spool::MessageState& state, std::uint64_t size) { put(id, input_of(state, size, numbers)); },
         [this, id](const MessageLoader::Failure& failure) { unreadable(id, failure); });
+}
+
+// Only of a message that was submitted just now: what comes from the spool may be asked about already, have been
+// delivered by an agent whose result is still to come, or be what the queue-manager has crashed on.
+bool CategorizerClient::answer_at_once(spool::QueueId id, CategorizationInput& subject) {
+    using List = ImmediateExpansion::SuppressionList;
+    if (subject.open.empty()) return false;
+    auto known = immediate_.of(subject, deps_.any_suppressions() ? List::has_entries : List::empty);
+    if (!known) return false;
+    deps_.driver.later([this, id, subject = std::move(subject), known = *std::move(known)]() mutable {
+        answered(id, std::move(subject), known);
+    });
+    return true;
 }
 
 void CategorizerClient::put(spool::QueueId id, CategorizationInput subject) {
@@ -137,8 +156,11 @@ void CategorizerClient::answered(const proto::categorize::Categorized& answer) {
     if (deps_.route_query.answered(answer)) return;
     const spool::QueueId id{answer.request};
     auto subject = subjects_.extract(id);
-    if (!subject) return; // forgotten meanwhile
-    CategorizationInput& asked = subject.mapped();
+    if (subject) answered(id, std::move(subject.mapped()), answer); // else forgotten meanwhile
+}
+
+void CategorizerClient::answered(spool::QueueId id, CategorizationInput asked,
+                                 const proto::categorize::Categorized& answer) {
     const bool soft = deps_.config->bounce.soft_bounce;
     auto judgement = judge(asked, soft ? softened(answer) : answer, common::Loop::now().wall);
     if (!judgement)

@@ -1,5 +1,5 @@
-// The conversation with the categorizer about messages' recipients: asks it for the engine, records what it
-// answers, and reports that to the engine; what must be durable first is written first. Knows the
+// The conversation with the categorizer about messages' recipients: asks it for the engine if anything has to be looked
+// up, records what it answers, and reports that to the engine; what must be durable first is written first. Knows the
 // conversation and messages' files; must not know how recipients are delivered.
 #pragma once
 #include "daemons/common/logging/log.h"
@@ -7,6 +7,7 @@
 #include "daemons/queue-manager/conversion/answer_parts.h"
 #include "daemons/queue-manager/conversion/categorization.h"
 #include "daemons/queue-manager/conversion/content_filter.h"
+#include "daemons/queue-manager/conversion/immediate_expansion.h"
 #include "daemons/queue-manager/engine_driver/current_config.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/undelivered_log.h"
@@ -42,6 +43,8 @@ public:
     explicit CategorizerClient(const Dependencies& dependencies);
     CategorizerClient(const CategorizerClient&) = delete;
 
+    // The configuration has been replaced.
+    void configured();
     void attach(std::unique_ptr<Channel> channel) { service_.attach(std::move(channel)); }
     bool present() const { return service_.present(); }
     // A question of RouteQuery.
@@ -57,13 +60,16 @@ private:
     void down();
     CategorizationInput input_of(const spool::MessageState& state, std::uint64_t size,
                                  std::span<const std::uint32_t> numbers) const;
+    bool answer_at_once(spool::QueueId id, CategorizationInput& subject);
     void put(spool::QueueId id, CategorizationInput subject);
     void answered(const proto::categorize::Categorized& answer);
+    void answered(spool::QueueId id, CategorizationInput asked, const proto::categorize::Categorized& answer);
     void settle(spool::QueueId id, const Judgement& judgement, const CategorizationInput& subject);
     void unreadable(spool::QueueId id, const MessageLoader::Failure& failure);
     void failed(spool::QueueId id, std::string why);
 
     Dependencies deps_;
+    ImmediateExpansion immediate_;
     Service<proto::categorize::Message> service_;
     AnswerParts parts_;
     // Of the messages that it is being asked about (max_pending_categorizations of them).

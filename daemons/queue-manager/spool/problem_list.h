@@ -12,12 +12,13 @@ namespace queue_manager {
 
 class ProblemList {
 public:
-    // `changed`: is given all of them in one line, after every report; "" if there are none.
+    // `changed`: is given all of them in one line when that has changed; "" if there are none.
     explicit ProblemList(std::function<void(std::string_view)> changed) : changed_(std::move(changed)) {}
     ProblemList(const ProblemList&) = delete;
 
     // "" clears what was reported about that subject.
     void report(const std::string& about, std::string text) {
+        if (text.empty() ? !contains(about) : contains(about, text)) return; // most reports: all is well, as before
         if (text.empty())
             problems_.erase(about);
         else

@@ -83,6 +83,7 @@ struct ClientContext {
 
     // A shortage on this host is no delivery's failure: what waits keeps waiting. Logged once in a while.
     void log_shortage(const spool::Error& error) {
+        messages.forget_last(); // and with it the files that are kept open
         const auto now = common::Loop::now().monotonic;
         if (last_shortage_log && now - *last_shortage_log < std::chrono::seconds(30)) return;
         last_shortage_log = now;

@@ -50,7 +50,8 @@ public:
     std::uint64_t operations() const { return operations_; } // changing ones, so far
     std::uint64_t syncs_done() const { return syncs_done_; }
     std::uint64_t bytes_read() const { return bytes_read_; }
-    bool keeps_name = false; // file_sync_keeps_name()
+    std::uint64_t opened() const { return static_cast<std::uint64_t>(next_handle_) - 1; } // files, so far
+    bool keeps_name = false;                                                              // file_sync_keeps_name()
     Space free{1u << 30, 1u << 30, 1u << 20, 1u << 20};
 
     // Direct looks and meddling, as programs would see it now.

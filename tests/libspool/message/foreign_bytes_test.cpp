@@ -41,11 +41,14 @@ TEST_CASE("readers of a file that is overwritten under them see whole messages, 
     std::atomic<std::uint64_t> current{0};
     std::atomic<bool> ended{false};
     std::atomic<std::uint64_t> whole{0}, nothing{0}, wrong{0};
-    const auto read = [&] {
+    enum class Opens { each_time, once };
+    const auto read = [&](Opens how) {
+        KeptFiles files(**disk, 1);
+        const FileHint there{Location::incoming, id_of(0)};
         while (!ended) {
             const auto number = current.load();
-            auto reader =
-                MessageReader::open(**disk, id_of(number), FileHint{Location::incoming, id_of(0)}, ReadLock::none);
+            auto reader = how == Opens::once ? MessageReader::open(files, id_of(number), there)
+                                             : MessageReader::open(**disk, id_of(number), there, ReadLock::none);
             if (!reader) { // overwritten meanwhile: it is nowhere
                 const auto* error = std::get_if<Error>(&reader.error());
                 ++(error && error->code == ENOENT ? nothing : wrong);
@@ -58,7 +61,7 @@ TEST_CASE("readers of a file that is overwritten under them see whole messages, 
         }
     };
     std::vector<std::thread> readers;
-    for (int n = 0; n < 2; ++n) readers.emplace_back(read);
+    for (const auto how : {Opens::each_time, Opens::each_time, Opens::once}) readers.emplace_back(read, how);
     for (std::uint64_t number = 0; number < messages; ++number) {
         Envelope envelope;
         envelope.reverse_path = fmt::format("s{}@example.org", number);

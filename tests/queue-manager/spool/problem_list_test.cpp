@@ -20,4 +20,11 @@ TEST_CASE("problem list: one text for each subject, until it is cleared") {
     CHECK(problems.texts() == std::vector<std::string>{"another one has it"});
     problems.report("lock", "");
     CHECK(shown.empty());
+    shown = "as it was";
+    problems.report("lock", "");
+    CHECK(shown == "as it was"); // nothing has changed: nobody is told
+    problems.report("lock", "another one has it");
+    shown = "as it was";
+    problems.report("lock", "another one has it");
+    CHECK(shown == "as it was");
 }
