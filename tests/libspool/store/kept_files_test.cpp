@@ -54,8 +54,7 @@ TEST_CASE("message after message in one file is read without opening it again, a
     CHECK(opened > 0);
 }
 
-TEST_CASE(
-    "two deliveries of a message in a kept file have a lock each; it is overwritten when both have ended") {
+TEST_CASE("two deliveries of a message in a kept file have a lock each; it is overwritten when both have ended") {
     Agent agent;
     const auto id = agent.post.accept(300);
     REQUIRE(id);
