@@ -57,8 +57,7 @@ bool is_asked_about(const decide::ExpansionSettings& settings, std::vector<std::
 
 } // namespace
 
-TEST_CASE(
-    "remote and relayed recipients, doubles, invalid addresses: decided about at once, as by the categorizer") {
+TEST_CASE("remote and relayed recipients, doubles, invalid addresses: decided about at once, as by the categorizer") {
     check_same(relay(), about({"bob@example.net"}));
     check_same(relay(), about({"bob@example.net", "eve@relayed.example", "Bob@EXAMPLE.net", "bob@example.net"}));
     check_same(relay(), about({"two@at@example.net", "bob@example.net"}));
