@@ -22,7 +22,7 @@ TEST_CASE("problem list: one text for each subject, until it is cleared") {
     CHECK(shown.empty());
     shown = "as it was";
     problems.report("lock", "");
-    CHECK(shown == "as it was"); // nothing has changed: nobody is told
+    CHECK(shown == "as it was"); // nothing has changed, so nothing is reported
     problems.report("lock", "another one has it");
     shown = "as it was";
     problems.report("lock", "another one has it");
