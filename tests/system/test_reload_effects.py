@@ -64,3 +64,29 @@ def test_a_configuration_that_is_refused_does_nothing(queued):
     mta.write_config()
     done = mta.command("reload", "--dry-run", check=False)
     assert done.returncode == 78 and "nothing was changed" in done.stderr
+
+
+def test_a_table_that_a_reload_adds_decides_about_the_next_mail(mta, remote):
+    """Recipients for whom nothing has to be looked up are decided by the queue-manager itself: it hears of the table, too."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.start()
+    mta.submit("user@remote.example", "before")
+    sink.wait_for(1)
+    (mta.folder / "virtual").write_text(f"user@remote.example {mta.user}@test.example\n")
+    mta.config["virtual_alias"] = {"tables": [f"text:{mta.folder}/virtual"]}
+    mta.write_config()
+    mta.command("reload")
+    mta.submit("user@remote.example", "with the table")
+    assert "Subject: with the table" in str(mta.wait_mailbox(1)[0])
+    del mta.config["virtual_alias"]
+    mta.config["local"]["domains"] = [*mta.config["local"]["domains"], "remote.example"]
+    mta.write_config()
+    mta.command("reload")
+    mta.submit(f"{mta.user}@remote.example", "as a domain of ours")
+    mta.wait_mailbox(2)
+    mta.config["local"]["domains"].remove("remote.example")
+    mta.write_config()
+    mta.command("reload")
+    mta.submit("user@remote.example", "after")
+    assert [m.header("Subject") for m in sink.wait_for(2)] == ["before", "after"]
