@@ -3,7 +3,8 @@ import struct
 
 import pytest
 
-from harness.sink import silence
+from harness.faults import Faults
+from harness.sink import only, silence
 from harness.watch import wait_until
 
 
@@ -106,3 +107,49 @@ def test_a_changed_table_sends_waiting_mail_to_nobody_new(mta, remote, found):
     assert sorted(sum(served, [])) == ["first@remote.example", "second@remote.example"]
     mta.submit("first@remote.example")
     sink.wait_for_one_to("new@remote.example")
+
+
+def test_an_expansion_that_is_being_written_is_not_found_out_again(mta, remote):
+    """The categorizer ends while its answer is on its way to the disk, and the alias changes: the first answer counts."""
+    faults = Faults(mta)
+    sink = remote()
+    sink.at("rcpt", only("later@", "450 4.2.0 Not now"))
+    mta.route("remote.example", sink)
+    mta.aliases.write_text("team: now@remote.example, later@remote.example\n")
+    mta.config["queue"].update(retry_interval="1h", retry_interval_after="1h", glitch_interval="1h")
+    mta.config["history"] = {"enabled": False}
+    mta.start()
+    faults.hold("queue-manager", "sync")
+    queue_id = mta.submit("team@test.example")
+    wait_until(lambda: faults.failed("queue-manager", "sync"), 15, "the expansion to be written")
+    mta.aliases.write_text("team: stranger@remote.example\n")
+    before = mta.pids("categorizer")
+    mta.kill("categorizer")
+    mta.wait_for_role("categorizer", other_than=before)
+    wait_until(lambda: mta.command("explain", "x@remote.example", check=False).returncode == 0, 15, "the categorizer to answer")
+    faults.end("queue-manager")
+    mta.wait_log(rf"{queue_id}: to=<later@remote.example>.*status=deferred")
+    sink.wait_for_one_to("now@remote.example")
+    mta.kill_everything()
+    sink.well_behaved()
+    mta.start()
+    mta.wait_log("spool: loaded")
+    mta.flush()
+    mta.wait_until_empty()
+    assert sorted(r for m in sink.messages for r in m.recipients) == ["later@remote.example", "now@remote.example"]
+
+
+def test_an_expansion_that_could_not_be_synced_loses_nobody(mta, remote):
+    faults = Faults(mta)
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.aliases.write_text("team: ann@remote.example, bob@remote.example\n")
+    mta.config["history"] = {"enabled": False}
+    mta.start()
+    faults.begin("queue-manager", "sync", "EIO", count=1)
+    queue_id = mta.submit("team@test.example")
+    mta.wait_log(f"{queue_id}: its recipients could not be determined yet: cannot be recorded")
+    wait_until(lambda: "cannot be recorded" in mta.command("explain", queue_id).stdout, 15, "the queue to know")
+    mta.flush()
+    mta.wait_until_empty()
+    assert sorted(r for m in sink.messages for r in m.recipients) == ["ann@remote.example", "bob@remote.example"]

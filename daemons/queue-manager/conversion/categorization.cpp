@@ -225,11 +225,19 @@ CategorizationInput CategorizationInput::of(const spool::MessageState& state, st
         out.rerouted_to = std::string(proto::route::via) + state.rerouted_to;
     out.trace = state.envelope.trace;
     out.total = static_cast<std::uint32_t>(state.recipients.size());
-    std::vector<std::uint32_t> asked(numbers.begin(), numbers.end());
-    std::ranges::sort(asked);
+    out.asked.assign(numbers.begin(), numbers.end());
+    std::ranges::sort(out.asked);
+    // Who was asked about, or what became of them: an answer may be in the file that the engine has not heard of.
+    const auto asked = [&](std::uint32_t number) {
+        while (!std::ranges::binary_search(out.asked, number)) {
+            const auto origin = state.recipients[number].origin;
+            if (origin == number) return false;
+            number = origin;
+        }
+        return true;
+    };
     const auto meant = [&](std::uint32_t number) {
-        return !state.recipients[number].accounted_for() &&
-               (numbers.empty() || std::ranges::binary_search(asked, number));
+        return !state.recipients[number].accounted_for() && (numbers.empty() || asked(number));
     };
     std::map<std::uint32_t, std::vector<std::uint32_t>> redone; // by origin in the envelope
     for (std::uint32_t number = static_cast<std::uint32_t>(out.addressed); number < out.total; ++number) {

@@ -39,6 +39,7 @@ struct DiscardedRecipient {
 // What to ask about a message, and what its answer is combined with.
 struct CategorizationInput {
     std::string reverse_path, pool, lane;
+    std::vector<std::uint32_t> asked;             // the engine's numbers, ascending; empty: all
     std::vector<spool::UnresolvedRecipient> open; // to be asked, by number
     struct Origin {
         std::uint32_t envelope = 0; // number of the envelope's recipient it comes from
@@ -68,7 +69,7 @@ struct CategorizationInput {
 
     // `anew`: the recipients' fates in the file are not trusted (queue.recategorize_on_start). For expanded recipients,
     // their origin in the envelope is asked about: those that have the message do not get it again. `numbers`: only
-    // these recipients; empty: all. The others count as having the message.
+    // these recipients, or those that they have become; empty: all. The others count as having the message.
     // `content_filter`: the next hop that all of them go through first; the categorizer is not asked about them then,
     // and an operator's next hop counts when they are back. Not of a message whose recipients were decided about
     // before.

@@ -16,11 +16,14 @@
 #include "daemons/queue-manager/probe/route_query.h"
 #include "daemons/queue-manager/spool/message_files.h"
 #include "daemons/queue-manager/spool/message_loader.h"
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace queue_manager {
 
@@ -60,10 +63,16 @@ private:
     void down();
     CategorizationInput input_of(const spool::MessageState& state, std::uint64_t size,
                                  std::span<const std::uint32_t> numbers) const;
-    bool answer_at_once(spool::QueueId id, CategorizationInput& subject);
-    void put(spool::QueueId id, CategorizationInput subject);
+    using Serial = std::uint64_t;
+    struct Question {
+        Serial serial = 0;
+        CategorizationInput subject;
+    };
+    bool is_last(spool::QueueId id, Serial serial) const;
+    bool answer_at_once(spool::QueueId id, Question& question);
+    void put(spool::QueueId id, Question question);
     void answered(const proto::categorize::Categorized& answer);
-    void answered(spool::QueueId id, CategorizationInput asked, const proto::categorize::Categorized& answer);
+    void answered(spool::QueueId id, Question question, const proto::categorize::Categorized& answer);
     void settle(spool::QueueId id, const Judgement& judgement, const CategorizationInput& subject);
     void unreadable(spool::QueueId id, const MessageLoader::Failure& failure);
     void failed(spool::QueueId id, std::string why);
@@ -72,8 +81,15 @@ private:
     ImmediateExpansion immediate_;
     Service<proto::categorize::Message> service_;
     AnswerParts parts_;
-    // Of the messages that it is being asked about (max_pending_categorizations of them).
-    std::unordered_map<spool::QueueId, CategorizationInput> subjects_;
+    // The engine's last question about each message, until it is answered or its answer is being written: what was read
+    // or said for an earlier one does not count (the message was held and released meanwhile).
+    std::unordered_map<spool::QueueId, Serial> last_;
+    Serial serials_ = 0;
+    // What the categorizer is being asked (about max_pending_categorizations messages).
+    std::unordered_map<spool::QueueId, Question> questions_;
+    // Of the messages whose answers are being written: the recipients that the engine has asked about again, which
+    // waits until the file says what became of them.
+    std::unordered_map<spool::QueueId, std::optional<std::vector<std::uint32_t>>> being_written_;
 };
 
 } // namespace queue_manager

@@ -399,6 +399,19 @@ TEST_CASE("an answer that does not fit the question is not believed") {
         judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 7, .fate = spool::Fate::remote}}}));
 }
 
+TEST_CASE("an answer that the engine has not heard of is in the file: what became of the recipient is meant") {
+    auto state = message({"list@example.org", "other@example.net"});
+    REQUIRE(state.apply(
+        spool::Expanded{{0},
+                        {{.origin = 0, .fate = spool::Fate::remote, .address = "ann@example.net", .user = ""},
+                         {.origin = 0, .fate = spool::Fate::remote, .address = "bob@example.net", .user = ""}}}));
+    REQUIRE(state.apply(spool::StatusChanged{{2}, spool::Status::delivered, {}, {}, "test"}));
+    const auto again = CategorizationInput::of(state, 1000, false, std::vector<std::uint32_t>{0});
+    CHECK(again.open.empty());
+    REQUIRE(again.settled.size() == 1); // not ann, who has it; not the other, who was not asked about
+    CHECK(again.settled[0].number == 3);
+}
+
 TEST_CASE("recategorize_on_start: recorded fates are asked about anew, and the origin of what an expansion brought") {
     auto state = message({"ann@example.org", "list@example.org"});
     REQUIRE(state.apply(spool::Categorized{{0}, spool::Fate::local, "ann"}));

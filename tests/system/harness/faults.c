@@ -26,7 +26,7 @@ enum { OPEN, READ, WRITE, SYNC, RENAME, UNLINK, STAT, LIST, TRUNCATE, LOCK, MKDI
 
 struct control {
     int kind;  /* -1: nothing fails */
-    int error;
+    int error; /* 0: the call waits until it is to wait no more, and goes well */
     int skip;  /* so many go well first */
     int count; /* then so many fail */
     int calls[KINDS], failed[KINDS];
@@ -54,7 +54,12 @@ static int fails(int kind) {
     if (__atomic_fetch_sub(&c->skip, 1, __ATOMIC_RELAXED) > 0) return 0;
     if (__atomic_fetch_sub(&c->count, 1, __ATOMIC_RELAXED) <= 0) return 0;
     __atomic_add_fetch(&c->failed[kind], 1, __ATOMIC_RELAXED);
-    errno = c->error;
+    int error = __atomic_load_n(&c->error, __ATOMIC_RELAXED);
+    if (error == 0) {
+        while (__atomic_load_n(&c->kind, __ATOMIC_ACQUIRE) == kind) usleep(1000);
+        return 0;
+    }
+    errno = error;
     return 1;
 }
 

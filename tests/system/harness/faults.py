@@ -52,9 +52,13 @@ class Faults:
     def begin(self, role, kind, error, skip=0, count=EVERY):
         control = self.controls[role]
         control.kind = -1
-        control.error, control.skip, control.count = getattr(errno, error), skip, count
+        control.error, control.skip, control.count = getattr(errno, error) if error else 0, skip, count
         control.failed[KINDS.index(kind)] = control.calls[KINDS.index(kind)] = 0
         control.kind = KINDS.index(kind)
+
+    def hold(self, role, kind, skip=0):
+        """From now on such calls wait until end(); failed() counts those that do."""
+        self.begin(role, kind, None, skip)
 
     def failed(self, role, kind):
         return self.controls[role].failed[KINDS.index(kind)]
