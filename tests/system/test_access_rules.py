@@ -52,6 +52,11 @@ nobody@ REJECT
 RECIPIENTS = """/^abuse@/ OK
 /^closed\\+?/ REJECT closed
 /^(later)@/ 451 4.2.1 ${1} is not there
+if /^within/
+if !/^within-not/
+/@local/ REJECT within
+ENDIF
+endif ignored
 """
 SIMPLE = """plus+x@local.example REJECT this extension
 plus@local.example DUNNO
@@ -68,7 +73,11 @@ MAIN = {
     "smtpd_client_restrictions": "permit_mynetworks, check_client_access cidr:@DIR@/cidr, check_client_access texthash:@DIR@/clients, "
                                  "warn_if_reject reject_unknown_client_hostname",
     "smtpd_helo_restrictions": "check_helo_access regexp:@DIR@/helos, reject_invalid_helo_hostname, reject_non_fqdn_helo_hostname",
-    "smtpd_sender_restrictions": "check_sender_access texthash:@DIR@/senders, reject_non_fqdn_sender",
+    "smtpd_sender_restrictions": "check_sender_access texthash:@DIR@/senders, reject_non_fqdn_sender, "
+                                 "check_sender_access unionmap:{inline:{both@merged.example=OK}, inline:{one@merged.example=REJECT}, "
+                                 "regexp:{{/^rule@/ REJECT 5.1.3 by rule}, {if /^none/}, {/./ REJECT}, {endif}}}, "
+                                 "check_sender_access pipemap:{inline:{chained@merged.example=step, lost@merged.example=x}, "
+                                 "regexp:{{/^step$/ REJECT 5.1.4 at the end}}}",
     "smtpd_relay_restrictions": "permit_mynetworks, permit_sasl_authenticated, reject_unauth_destination",
     "smtpd_recipient_restrictions": "check_recipient_access regexp:@DIR@/recipients, check_recipient_access texthash:@DIR@/simple, "
                                     "reject_unauth_destination, permit",
@@ -81,9 +90,10 @@ GREETINGS = ["mail.far.example", "localhost", "x.dyn.example", "warn.example", "
              "192.0.2.3", "trusted.example"]
 FROM = ["ann@far.example", "bad@far.example", "x@sub.blocked.example", "number@odd.example", "text@odd.example", "defer@odd.example",
         "both@odd.example", "strict@odd.example", "", "discard@odd.example", "hold@odd.example", "prepend@odd.example",
-        "filter@odd.example", "nobody@plain.example", "x@incomplete"]
+        "filter@odd.example", "nobody@plain.example", "x@incomplete", "one@merged.example", "both@merged.example", "rule@merged.example",
+        "chained@merged.example", "lost@merged.example"]
 TO = ["ann@local.example", "abuse@local.example", "closed@local.example", "closed+x@local.example", "later@local.example",
-      "plus@local.example", "plus+x@local.example", "list@local.example", "x@relay.example", "x@sub.relay.example", "x@else.example",
+      "within@local.example", "within-not@local.example", "plus@local.example", "plus+x@local.example", "list@local.example", "x@relay.example", "x@sub.relay.example", "x@else.example",
       "abuse@else.example"]
 
 
