@@ -1,6 +1,7 @@
 // Mailboxes of people who are no users of this system, and tables that rewrite addresses and say where they
 // go.
 #include "daemons/decide/addressing/command_words.h"
+#include "daemons/decide/routing/host_list.h"
 #include "daemons/decide/routing/route_name.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "daemons/import-postfix/conversion/steps.h"
@@ -204,6 +205,9 @@ void transport(Import& import) {
         std::size_t odd = 0;
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
             const auto colon = entry.value.find(':');
+            for (const auto& hop : postfix::words_of(std::string_view(entry.value).substr(colon + 1)))
+                if (const auto place = postfix::destination_of(hop); place && colon != std::string::npos)
+                    record_spawned(import, *place);
             const auto known = decide::TransportEntry::parse(entry.value, names);
             const bool other = known && known->kind == decide::TransportEntry::Kind::next_hop &&
                                colon != std::string::npos && !decide::RouteName::parse(known->value) &&
@@ -221,9 +225,11 @@ void transport(Import& import) {
             if (++odd <= 20)
                 import.mark_unsupported(
                     "transport_maps",
-                    fmt::format("{} line {}: \"{} {}\": master.cf has no transport of that name that sends mail or "
-                                "runs a program; mail for it waits until the line is changed",
-                                type->name, entry.line, entry.key, postfix::excerpt(entry.value)));
+                    fmt::format("{} line {}: \"{} {}\": {}; mail for it waits until the line is changed", type->name,
+                                entry.line, entry.key, postfix::excerpt(entry.value),
+                                decide::is_list(std::string_view(entry.value).substr(colon + 1))
+                                    ? "several next hops must all be hosts in brackets"
+                                    : "master.cf has no transport of that name that sends mail or runs a program"));
         }
         if (odd > 20)
             import.mark_unsupported("transport_maps", fmt::format("{}: {} more such lines", type->name, odd - 20));

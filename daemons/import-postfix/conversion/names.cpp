@@ -164,9 +164,9 @@ private:
 bool can_have_domains(std::string_view word) {
     while (word.starts_with("proxy:")) word.remove_prefix(6);
     const auto table = postfix::parse_typed(word);
-    constexpr std::string_view types[] = {"hash",  "lmdb",   "texthash", "btree",     "dbm",    "cdb",
-                                          "sdbm",  "regexp", "pcre",     "inline",    "static", "sqlite",
-                                          "mysql", "pgsql",  "ldap",     "socketmap", "tcp"};
+    constexpr std::string_view types[] = {"hash",   "lmdb",      "texthash", "btree",    "dbm",    "cdb",   "sdbm",
+                                          "regexp", "pcre",      "inline",   "static",   "sqlite", "mysql", "pgsql",
+                                          "ldap",   "socketmap", "tcp",      "unionmap", "pipemap"};
     return table && std::ranges::find(types, table->type) != std::end(types);
 }
 
