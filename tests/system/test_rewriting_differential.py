@@ -183,6 +183,28 @@ def test_canonical_maps(kind):
             {"canonical": CANONICAL}, cases)
 
 
+def test_canonical_maps_one_after_the_other():
+    """Those of senders and recipients, then those of both; each until nothing changes."""
+    files = {"senders": "ann@test.example one@test.example\none@test.example two@test.example\ncarol@test.example Carol@test.example\n",
+             "recipients": "x@remote.example y@remote.example\ny@remote.example z@remote.example\nann@test.example ann@remote.example\n",
+             "both": "two@test.example shown@example.com\nshown@example.com final+x@example.com\nfinal@example.com end@example.com\n"
+                     "z@remote.example last@remote.example\nonly@test.example ann@test.example\n@lan.example @net.example\n"
+                     "user@net.example user@org.example\n"}
+    cases = of_fields({name: f"{field}: {address}" for field in ("Cc", "Reply-To")
+                       for name, address in ((f"{field} {local}", f"{local}@{domain}") for local, domain in (
+                           ("ann", "test.example"), ("one", "test.example"), ("only", "test.example"), ("carol", "test.example"),
+                           ("x", "remote.example"), ("user", "lan.example"), ("other", "lan.example"), ("ann+y", "test.example")))})
+    for sender in ("ann@test.example", "only@test.example", "carol@test.example", "ann+y@test.example", "user@lan.example"):
+        cases[f"from {sender}"] = (sender, message(f"from {sender}", "Hello.", "author@remote.example"))
+    theirs = {"sender_canonical_maps": "texthash:{folder}/senders", "recipient_canonical_maps": "texthash:{folder}/recipients",
+              "canonical_maps": "texthash:{folder}/both", "local_header_rewrite_clients": "permit_mynetworks"}
+    tables = {key: [f"text:{{folder}}/{file}"] for key, file in (("sender", "senders"), ("header_sender", "senders"),
+                                                                ("recipient", "recipients"), ("header_recipient", "recipients"),
+                                                                ("common", "both"))}
+    found = compare("canonical chain", {"canonical": tables | {"repeat": True, "header_origins": ["local"]}}, theirs, files, cases)[0]
+    assert found["from ann@test.example"][:2] == ("end+x@example.com", ["last@remote.example"])
+
+
 @pytest.mark.parametrize("classes", [None, "envelope_sender", "header_sender", "header_recipient"])
 def test_masquerading(classes):
     cases = of_fields(MASQUERADED)

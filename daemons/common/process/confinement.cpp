@@ -53,7 +53,9 @@ static void add_tables(const config::Config& config, bool (*is_read)(std::string
         if (is_read(named.key)) add_table(add_table, named.table);
 }
 
-static bool is_of_headers(std::string_view key) { return key.starts_with("canonical.header_"); }
+static bool is_of_headers(std::string_view key) {
+    return key.starts_with("canonical.header_") || key == "canonical.common";
+}
 static bool is_of_pickup(std::string_view key) { return is_of_headers(key) || key == "local.domain_tables"; }
 static bool is_of_smtpd(std::string_view key) {
     return is_of_headers(key) || key.starts_with("access.") || key.starts_with("access_class.") ||

@@ -111,7 +111,7 @@ std::vector<std::string> origins_of_rewritten_headers(Import& import) {
     return out;
 }
 
-// Each class of addresses has the tables of its own setting first, then those of canonical_maps.
+// Each class of addresses has the tables of its own setting; then those of canonical_maps, for the result.
 void canonical(Import& import) {
     struct Class {
         std::string_view name, key, setting, classes;
@@ -123,25 +123,38 @@ void canonical(Import& import) {
         {"header_sender", "canonical.header_sender", "sender_canonical_maps", "sender_canonical_classes"},
         {"header_recipient", "canonical.header_recipient", "recipient_canonical_maps", "recipient_canonical_classes"},
     };
-    const auto add = [&](std::string_view setting, std::string_view classes) {
+    const auto tables_of = [&](std::string_view setting, std::string_view classes) {
         import.mark_converted(classes);
-        if (import.value(setting).empty()) return import.mark_converted(setting);
-        const auto tables = converted_tables(import, setting);
-        bool repeated = false; // Postfix would look the result of the other setting up in canonical_maps
+        if (!import.value(setting).empty()) return converted_tables(import, setting);
+        import.mark_converted(setting);
+        return std::vector<std::string>();
+    };
+    bool several = false;
+    for (const auto& [setting, classes] : {std::pair{"sender_canonical_maps", "sender_canonical_classes"},
+                                           {"recipient_canonical_maps", "recipient_canonical_classes"}}) {
+        const auto tables = tables_of(setting, classes);
         for (const auto& word : import.words(classes))
             for (auto& each : all)
-                if (each.name == word && (each.setting == setting || setting == "canonical_maps")) {
-                    repeated = repeated || !each.tables.empty();
-                    each.tables.insert(each.tables.end(), tables.begin(), tables.end());
-                }
-        if (repeated && !tables.empty())
-            import.add_remark(setting, "asked only for addresses that the tables of the more specific settings do not "
-                                       "have; their results are not looked up again: name final addresses there");
-    };
-    add("sender_canonical_maps", "sender_canonical_classes");
-    add("recipient_canonical_maps", "recipient_canonical_classes");
-    add("canonical_maps", "canonical_classes");
-    bool headers = false;
+                if (each.name == word && each.setting == setting) each.tables = tables;
+        several = several || !tables.empty();
+    }
+    const auto common = tables_of("canonical_maps", "canonical_classes");
+    std::vector<std::string> common_classes;
+    for (const auto& word : import.words("canonical_classes"))
+        for (auto& each : all)
+            if (each.name == word && !several)
+                each.tables = common;
+            else if (each.name == word)
+                common_classes.push_back(word);
+    const bool staged = several && !common.empty() && !common_classes.empty();
+    if (staged) {
+        import.set("canonical.common", toml(common), "canonical_maps");
+        import.set("canonical.common_classes", toml(common_classes), "canonical_classes");
+    }
+    const auto has_tables = [](const Class& each) { return !each.tables.empty(); };
+    if (staged || std::ranges::any_of(all, has_tables)) import.draft.set("canonical.repeat", "true", "as Postfix does");
+    bool headers =
+        std::ranges::any_of(common_classes, [](const auto& name) { return name.starts_with("header"); }) && staged;
     for (const auto& each : all) {
         if (each.tables.empty()) continue;
         import.set(each.key, toml(each.tables), import.value(each.setting).empty() ? "canonical_maps" : each.setting);

@@ -47,7 +47,7 @@ constexpr SettingMapping names[] = {
 constexpr SettingMapping tables_[] = {
     {"virtual_alias_maps", "virtual_alias.tables", tables, harmless, ""},
     {"virtual_maps", "", obsolete, harmless, "An old name; it is imported as virtual_alias_maps."},
-    {"canonical_maps", "canonical.sender, canonical.recipient, canonical.header_sender, canonical.header_recipient", custom, harmless, "By canonical_classes."},
+    {"canonical_maps", "canonical.sender, canonical.recipient, canonical.header_sender, canonical.header_recipient", custom, harmless, "By canonical_classes; canonical.common if there are also tables for senders or recipients. canonical.repeat is set, as Postfix looks results up again."},
     {"sender_canonical_maps", "canonical.sender, canonical.header_sender", custom, harmless, "By sender_canonical_classes."},
     {"recipient_canonical_maps", "canonical.recipient, canonical.header_recipient", custom, harmless, "By recipient_canonical_classes."},
     {"*canonical_classes", "", custom, harmless, "Each class has its own list of tables."},
