@@ -129,7 +129,7 @@ std::expected<std::string, std::string> PgsqlDatabase::try_to_prepare(Deadline d
 
 std::expected<void, Outcome> PgsqlDatabase::settle_types(std::size_t parameters, Deadline deadline) {
     types_.assign(parameters, 0);
-    for (auto& type : types_) { // one after the other: which of them lack one is said in words only
+    for (auto& type : types_) { // one after the other: the error names those without a type in words only
         type = text_type;
         const auto state = try_to_prepare(deadline);
         if (!state) return std::unexpected(unavailable(state.error(), !overdue_, true));

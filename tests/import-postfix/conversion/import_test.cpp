@@ -220,7 +220,8 @@ TEST_CASE("each setting comes out as one key") {
          "canonical.header_recipient",
          "-",
          {{"/pf/c", "a b\n"}, {"/pf/s", "a b\n"}}},
-        {"canonical_maps = hash:/pf/c\nsender_canonical_maps = hash:/pf/s\ncanonical_classes = envelope_sender, header_recipient",
+        {"canonical_maps = hash:/pf/c\nsender_canonical_maps = hash:/pf/s\ncanonical_classes = "
+         "envelope_sender, header_recipient",
          "canonical.common_classes",
          R"(["envelope_sender", "header_recipient"])",
          {{"/pf/c", "a b\n"}, {"/pf/s", "a b\n"}}},
@@ -260,13 +261,15 @@ TEST_CASE("each setting comes out as one key") {
         // A domain of two classes is in the first one, as in Postfix.
         {"mydestination = a.example\nrelay_domains = $mydestination, b.example", "relay.domains",
          R"([".a.example", "b.example", ".b.example"])"},
-        {"mydestination = a.example\nvirtual_alias_domains = a.example, b.example\nvirtual_alias_maps = inline:{x@b.example=y}",
+        {"mydestination = a.example\nvirtual_alias_domains = a.example, b.example\nvirtual_alias_maps = "
+         "inline:{x@b.example=y}",
          "virtual_alias.domains", R"(["b.example"])"},
         {"mydestination = a.example, hash:/pf/d\nrelay_domains = b.example, c.example",
          "relay.domains",
          R"([".b.example", "c.example", ".c.example"])",
          {{"/pf/d", "b.example x\n"}}},
-        {"mydestination =\nvirtual_mailbox_domains = pcre:{{/^b\\./ x}}\nvirtual_mailbox_maps = static:x\nrelay_domains = b.example, "
+        {"mydestination =\nvirtual_mailbox_domains = pcre:{{/^b\\./ x}}\nvirtual_mailbox_maps = static:x\n"
+         "relay_domains = b.example, "
          "c.example\nvirtual_transport = lmtp:unix:/x\nparent_domain_matches_subdomains =",
          "relay.domains", R"(["c.example"])"},
         {"header_checks = pcre:{{/^X-A: (.)/ PREPEND X-B: $$1}, {if /^Subject:/} {/a/ HOLD},{endif}}",

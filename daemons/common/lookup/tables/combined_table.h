@@ -16,7 +16,7 @@ namespace tables {
 
 class CombinedTable final : public Table {
 public:
-    // Makes one of the tables; its answers are told to what is passed.
+    // Makes one of the tables, which calls what is passed with each key that it was asked for.
     using Make = std::function<std::unique_ptr<Table>(OnAnswer)>;
     CombinedTable(config::LookupKind kind, const std::vector<Make>& parts, OnAnswer on_answer);
 

@@ -95,7 +95,8 @@ Section section_for(Canonical& s) {
             {"header_recipient", lookup_tables(s.header_recipient), "Tables for To, Cc and the like.",
              "[\"text:/etc/postrider/recipient_canonical\"]"},
             {"common", lookup_tables(s.common),
-             "Tables for what those above have made of an address, or for the address as it was if they do not have it.",
+             "Tables for what those above have made of an address, or for the address as it was if they do not have "
+             "it.",
              "[\"text:/etc/postrider/canonical\"]"},
             {"common_classes", classes_of_masquerade(s.common_classes),
              "Addresses to which the tables in \"common\" are applied: \"envelope_sender\", \"envelope_recipient\", "
