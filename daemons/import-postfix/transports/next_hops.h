@@ -14,8 +14,8 @@ class Import;
 
 // "[relay.example]:587".
 std::optional<std::string> next_hop(std::string_view text);
-// Is there a program behind it that spawn(8) starts? Then somebody else has to: it is recorded as undecided. The path
-// of its socket; nothing: it is at an address, or there is none.
+// Is there a program behind it that spawn(8) starts? Then the administrator has to: it is recorded as undecided. The
+// path of its socket; nothing: it is at an address, or there is none.
 std::optional<std::string> record_spawned(Import& import, const postfix::Destination& place);
 // Of the part after "lmtp:"; relative paths are in queue_directory.
 std::optional<std::string> lmtp_hop(Import& import, std::string_view text);
