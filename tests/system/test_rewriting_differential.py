@@ -205,6 +205,21 @@ def test_canonical_maps_one_after_the_other():
     assert found["from ann@test.example"][:2] == ("end+x@example.com", ["last@remote.example"])
 
 
+def test_domains_without_a_dot():
+    """append_dot_mydomain, and what import-postfix makes of it."""
+    cases = of_fields({"plain": "Cc: ann@host", "sender field": "Reply-To: ann@host", "complete": "Cc: ann@host.test.example",
+                       "literal": "Cc: ann@[192.0.2.1]", "upper": "Cc: ann@HOST", "phrase": 'Cc: "A, B" <ann+x@host>, bob@other'})
+    for sender, recipients in (("ann@host", ["x@remote.example"]), ("a@test.example", ["x@remote"]), ("", ["x@remote", "y@remote.example"])):
+        name = f"from {sender} to {recipients[0]}"
+        cases[name] = (sender, message(name, "Hello.", "author@remote.example"), recipients)
+    tables = dict.fromkeys(("sender", "recipient", "header_sender", "header_recipient"), ["patterns:dots"])
+    found = compare("append_dot_mydomain",
+                    {"table.dots": {"kind": "regexp", "rules": [r"/^(.*)@([^@.\[\]]+)$/ $1@$2.example"]},
+                     "canonical": tables | {"repeat": True, "header_origins": ["local"]}},
+                    {"append_dot_mydomain": "yes", "mydomain": "example", "local_header_rewrite_clients": "permit_mynetworks"}, {}, cases)[0]
+    assert found["plain"][2]["cc"] == ["ann@host.example"] and found["from ann@host to x@remote.example"][0] == "ann@host.example"
+
+
 @pytest.mark.parametrize("classes", [None, "envelope_sender", "header_sender", "header_recipient"])
 def test_masquerading(classes):
     cases = of_fields(MASQUERADED)

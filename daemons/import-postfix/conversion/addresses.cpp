@@ -111,6 +111,23 @@ std::vector<std::string> origins_of_rewritten_headers(Import& import) {
     return out;
 }
 
+// "user@host" becomes "user@host.example.com" before anything else is looked up. Nothing: that is not set. Postfix's
+// default for a configuration without a compatibility_level is not carried over.
+std::optional<std::string> table_that_appends_mydomain(Import& import) {
+    constexpr std::string_view name = "append_dot_mydomain";
+    import.mark_converted(name);
+    const auto domain = import.value("mydomain");
+    if (!import.given(name) || !import.flag(name) || domain.empty()) return {};
+    const auto section = import.table_section(std::string(name), name).name;
+    import.set(fmt::format("table.{}.kind", section), toml("regexp"), name);
+    import.set(fmt::format("table.{}.rules", section),
+               toml(std::vector{fmt::format("/^(.*)@([^@.\\[\\]]+)$/ $1@$2.{}", domain)}), name);
+    import.add_remark(name,
+                      "senders and recipients without a dot in their domain are completed by [canonical]; clients "
+                      "that may not relay must still write complete recipients");
+    return "patterns:" + section;
+}
+
 // Each class of addresses has the tables of its own setting; then those of canonical_maps, for the result.
 void canonical(Import& import) {
     struct Class {
@@ -146,6 +163,8 @@ void canonical(Import& import) {
                 each.tables = common;
             else if (each.name == word)
                 common_classes.push_back(word);
+    if (const auto first = table_that_appends_mydomain(import))
+        for (auto& each : all) each.tables.insert(each.tables.begin(), *first);
     const bool staged = several && !common.empty() && !common_classes.empty();
     if (staged) {
         import.set("canonical.common", toml(common), "canonical_maps");
@@ -157,7 +176,10 @@ void canonical(Import& import) {
         std::ranges::any_of(common_classes, [](const auto& name) { return name.starts_with("header"); }) && staged;
     for (const auto& each : all) {
         if (each.tables.empty()) continue;
-        import.set(each.key, toml(each.tables), import.value(each.setting).empty() ? "canonical_maps" : each.setting);
+        const auto from = !import.value(each.setting).empty()       ? each.setting
+                          : !import.value("canonical_maps").empty() ? "canonical_maps"
+                                                                    : "append_dot_mydomain";
+        import.set(each.key, toml(each.tables), from);
         headers = headers || each.name.starts_with("header");
     }
     for (const auto& listener : import.listeners) {

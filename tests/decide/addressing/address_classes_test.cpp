@@ -47,7 +47,7 @@ TEST_CASE("canonical tables one after the other, and again and again") {
     CHECK(w.expand({"a@far.example"}) == "0:remote f+y@far.example from three@far.example");
     CHECK(w.expand({"only@far.example"}) == "0:remote a@far.example from three@far.example");
     CHECK(w.expand({"self@far.example"}) == "0:remote Self@far.example from three@far.example");
-    CHECK(w.expand({"loop1@far.example"}) == "0:deferred 4.3.5");
+    CHECK(w.expand({"loop1@far.example"}) == "0:deferred 4.3.5 from three@far.example");
     CHECK(w.why({"loop1@far.example"}) ==
           "text:/r: <loop1@far.example> is replaced again and again: more than 10 times");
     CHECK(w.check("loop1@far.example").starts_with("try later"));
