@@ -17,6 +17,9 @@ bool wait_for_socket(int socket, short events, Deadline deadline) {
     return ::poll(&waiting, 1, static_cast<int>(remaining(deadline).count())) > 0;
 }
 
+constexpr std::string_view no_type = "42P18"; // indeterminate_datatype
+constexpr Oid text_type = 25;
+
 // Errors of one moment or one value; any other one is the query's.
 bool is_passing(std::string_view state) {
     return state.starts_with("22") /* this value */ || state.starts_with("40") /* deadlock */ || state == "57014" ||
@@ -104,19 +107,54 @@ Outcome PgsqlDatabase::failed(const PGresult* result) {
     const bool lost =
         PQstatus(connection_) != CONNECTION_OK || code.empty() || code.starts_with("08") || code.starts_with("57P");
     auto why = text ? smtp::printable(text, 300) : error();
-    if (code == "42P18") why += " (add it to the query: '%s'::text)";
+    typeless_ = code == no_type;
+    if (typeless_) why += " (add it to the query: '%s'::text)";
     if (is_passing(code)) return unavailable(why, false, lost);
     return unavailable(lost ? why : fmt::format("the query failed: {}", why), true, lost);
+}
+
+std::expected<std::string, std::string> PgsqlDatabase::try_to_prepare(Deadline deadline) {
+    if (PQsendPrepare(connection_, "", table_.query.statement().c_str(), static_cast<int>(types_.size()),
+                      types_.data()) == 0 ||
+        !flush(deadline))
+        return std::unexpected(error());
+    std::string state;
+    for (;;) {
+        const auto result = next_result(deadline);
+        if (!result) return std::unexpected(result.error());
+        if (!*result) return state;
+        if (const char* code = PQresultErrorField(result->get(), PG_DIAG_SQLSTATE)) state = code;
+    }
+}
+
+std::expected<void, Outcome> PgsqlDatabase::settle_types(std::size_t parameters, Deadline deadline) {
+    types_.assign(parameters, 0);
+    for (auto& type : types_) { // one after the other: the error names those without a type in words only
+        type = text_type;
+        const auto state = try_to_prepare(deadline);
+        if (!state) return std::unexpected(unavailable(state.error(), !overdue_, true));
+        if (state->empty()) break;
+        if (*state != no_type) type = 0; // it has another one
+    }
+    return {};
 }
 
 Outcome PgsqlDatabase::look_up(const std::string& key, Deadline deadline) {
     const auto parameters = table_.query.parameters(key);
     if (!parameters) return {};
+    auto out = run(*parameters, key, deadline);
+    if (!typeless_ || out.lost || !types_.empty()) return out;
+    if (auto settled = settle_types(parameters->size(), deadline); !settled) return std::move(settled).error();
+    return run(*parameters, key, deadline);
+}
+
+Outcome PgsqlDatabase::run(const std::vector<std::string>& parameters, const std::string& key, Deadline deadline) {
+    typeless_ = false;
     std::vector<const char*> values;
-    for (const auto& each : *parameters) values.push_back(each.c_str());
+    for (const auto& each : parameters) values.push_back(each.c_str());
     // Prepared without a name, for this lookup alone: a proxy such as PgBouncer may give each one another connection.
-    if (PQsendQueryParams(connection_, table_.query.statement().c_str(), static_cast<int>(values.size()), nullptr,
-                          values.data(), nullptr, nullptr, 0) == 0)
+    if (PQsendQueryParams(connection_, table_.query.statement().c_str(), static_cast<int>(values.size()),
+                          types_.empty() ? nullptr : types_.data(), values.data(), nullptr, nullptr, 0) == 0)
         return unavailable(error(), true, true);
     PQsetSingleRowMode(connection_); // a large result is not held as a whole
     if (!flush(deadline)) return unavailable(error().empty() ? std::string(timed_out) : error(), true, true);

@@ -3,6 +3,7 @@
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/runtime/replace_file.h"
 #include "daemons/decide/routing/failover_route.h"
+#include "daemons/decide/routing/host_list.h"
 #include "daemons/decide/routing/own_hosts.h"
 #include "daemons/decide/routing/route_name.h"
 #include "libsmtp/text/utf8.h"
@@ -221,6 +222,8 @@ void Router::asked_by_name(proto::route::Route&& route) {
         return answer(question, route.domain,
                       {decide::Destination::refuse(decide::RouteKind::temporary, "4.3.5", why), 3600});
     }
+    if (const auto list = decide::HostList::parse(name))
+        return answer(question, route.domain, route_of_rule(decide::in_order(list->hosts), 0));
     const auto hop = decide::NextHop::parse(name);
     if (!hop || hop->kind == decide::NextHop::Kind::recipient)
         return answer(
@@ -238,9 +241,12 @@ void Router::ask_named_route(const decide::RouteRule& rule, decide::RouteName na
     const auto& first = rule.next_hops.front().front();
     if (!name.hop && first.kind == decide::NextHop::Kind::host)
         return answer(question, domain, best(rule, question, name.route), rule.pattern);
-    if (name.hop && name.hop->kind == decide::NextHop::Kind::host)
-        return answer(question, domain, route_of_rule(decide::configured({*name.hop}, rule.tls_wrap), rule.connections),
+    if (name.hop && name.hop->kind == decide::NextHop::Kind::host) {
+        auto hosts = std::move(name.further);
+        hosts.insert(hosts.begin(), *name.hop);
+        return answer(question, domain, route_of_rule(decide::in_order(hosts, rule.tls_wrap), rule.connections),
                       rule.pattern);
+    }
     if (!name.hop && first.kind == decide::NextHop::Kind::recipient && name.domain.empty())
         return answer(question, domain,
                       {decide::Destination::refuse(decide::RouteKind::temporary, "4.3.5",

@@ -47,6 +47,27 @@ def test_an_odd_rule_is_found_before_anything_starts(mta):
 
 
 @pytest.mark.parametrize("way", [over_smtp, by_sendmail])
+def test_rules_of_a_block_apply_where_its_condition_holds(mta, way):
+    mta.config["content"] = {"header_checks": ["if /^Subject:/", "if !/harmless/", "/secret/ REJECT 5.7.9 within", "endif", "/harmless/ HOLD",
+                                               "endif"], "body_checks": ["if /^A/", "/secret/ REJECT 5.7.8 of the body", "endif"]}
+    mta.start()
+    assert "5.7.9 within" in way(mta, message("secret"))
+    assert "5.7.8 of the body" in way(mta, message("x", "A secret\r\n"))
+    assert way(mta, message("open", "B secret\r\n", extra="X-Other: secret\r\n")).startswith("250")
+    assert way(mta, message("harmless secret")).startswith("250")
+    assert "Subject: open" in mta.wait_mailbox(1)[0]
+    mta.wait_log(r"hold: header Subject: harmless secret")
+
+
+def test_a_block_without_its_end_is_found_before_anything_starts(mta):
+    mta.config["content"] = {"header_checks": ["if /^Subject:/", "/x/ HOLD"]}
+    mta.write_config()
+    checked = mta.run("postrider", "check", "-c", mta.file)
+    assert checked.returncode != 0
+    assert re.search(rf'{mta.file}:\d+:\d+: content\.header_checks: "if /\^Subject:/" without "endif"', checked.stdout + checked.stderr)
+
+
+@pytest.mark.parametrize("way", [over_smtp, by_sendmail])
 def test_copies(mta, way):
     mta.config["automatic_bcc"] = {"always": ["other@test.example"], "by_sender": ["ann@test.example other@test.example"]}
     mta.start()

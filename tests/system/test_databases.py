@@ -286,14 +286,56 @@ def test_a_query_without_a_result_set(mta, block):
     try:
         named = write_table(mta, KINDS["pgsql"], server, more="query = set application_name = 'x'\n")
         other = write_table(mta, KINDS["pgsql"], server, name="other.cf", more="query = set application_name = 'x'\nrequire_result_set = no\n")
-        typeless = write_table(mta, KINDS["pgsql"], server, name="typeless.cf", more="query = select concat('%s', 'x')\n")
-        mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [named, other, typeless]}
+        mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [named, other]}
         mta.start()
         done = query(mta, named, "info@lists.example")
         assert done.returncode == 75 and "require_result_set" in done.stderr, done
         assert value(mta, other, "info@lists.example") is None
-        done = query(mta, typeless, "info@lists.example")
-        assert done.returncode == 75 and "'%s'::text" in done.stderr, done
+    finally:
+        server.remove()
+
+
+TYPED = ["create type mood as enum ('good', 'bad')",
+         "create table typed (id integer, big bigint, yes boolean, kind mood, net inet, owner uuid, since date, address varchar(200))",
+         "insert into typed values (7, 7000000000, true, 'good', '192.0.2.7', '00000000-0000-0000-0000-000000000007', '2026-01-07', 'seven@test.example')"]
+
+
+TYPED_QUERIES = [
+    ("SELECT address FROM typed WHERE id = '%u'", "7@lists.example", "seven@test.example"),
+    ("SELECT address FROM typed WHERE id = %u", "7@lists.example", "seven@test.example"),
+    ("SELECT address FROM typed WHERE id = '%u'", "8@lists.example", None),
+    ("SELECT address FROM typed WHERE big = '%u'", "7000000000@lists.example", "seven@test.example"),
+    ("SELECT address FROM typed WHERE id IN ('%u', 8) AND big > '%u'", "7@lists.example", "seven@test.example"),
+    ("SELECT address FROM typed WHERE id BETWEEN '%u' AND '%u'", "7@lists.example", "seven@test.example"),
+    ("SELECT address FROM typed WHERE yes = '%u'", "true@lists.example", "seven@test.example"),
+    ("SELECT address FROM typed WHERE kind = '%u'", "good@lists.example", "seven@test.example"),
+    ("SELECT address FROM typed WHERE net = '%s'", "192.0.2.7", "seven@test.example"),
+    ("SELECT address FROM typed WHERE net << '%s'", "192.0.2.0/24", "seven@test.example"),
+    ("SELECT address FROM typed WHERE owner = '%s'", "00000000-0000-0000-0000-000000000007", "seven@test.example"),
+    ("SELECT address FROM typed WHERE since = '%s'", "2026-01-07", "seven@test.example"),
+    ("SELECT '%u' || '@test.example'", "ann@lists.example", "ann@test.example"),
+    ("SELECT concat('%u', '@', 'test.example')", "ann@lists.example", "ann@test.example"),
+    ("SELECT concat('%u', id, '@', '%d') FROM typed WHERE id = '%u' AND '%d' = ANY(ARRAY['lists.example'])", "7@lists.example",
+     "77@lists.example"),
+    ("SELECT address FROM typed WHERE id = '%u' AND format('%%s', '%d') = 'lists.example'", "7@lists.example", "seven@test.example"),
+    ("SELECT address FROM typed WHERE coalesce(NULLIF('%u', ''), 'x') = '7'", "7@lists.example", "seven@test.example"),
+    ("SELECT CASE WHEN '%d' = 'lists.example' THEN '%u' END", "ann@lists.example", "ann"),
+]
+
+
+def test_parameters_have_the_types_that_texts_in_quotes_have(mta, block):
+    server = Postgres(mta.address, block.port(), *TYPED)
+    try:
+        tables = [write_table(mta, KINDS["pgsql"], server, name=f"typed{number}.cf", more=f"query = {text}\n")
+                  for number, (text, _, _) in enumerate(TYPED_QUERIES)]
+        mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": tables}
+        mta.start()
+        for table, (text, key, result) in zip(tables, TYPED_QUERIES):
+            for _ in range(2):  # on the same connection, too
+                assert value(mta, table, key) == (result and [result]), text
+        done = query(mta, tables[0], "ann@lists.example")
+        assert done.returncode == 75 and "invalid input syntax for type integer" in done.stderr, done
+        assert value(mta, tables[0], "7@lists.example") == ["seven@test.example"]
     finally:
         server.remove()
 

@@ -35,6 +35,23 @@ def test_a_table_sends_by_a_route_of_its_own(places, remote):
     assert "slow" in shown and hop(slow) in shown, shown
 
 
+def test_a_table_names_several_hosts_in_order(places, remote):
+    mta, usual, slow = places
+    first, second = remote(), remote()
+    mta.config["transport"] = {"tables": [table(
+        mta, "transport", f"ann@remote.example smtp:{hop(first)}, {hop(second)}\nbob@remote.example slow:{hop(second)}, {hop(first)}\n"
+                          f"cid@remote.example relay:[127.0.0.1]:9, {hop(second)}\n")]}
+    mta.start()
+    for name in ("ann", "bob", "cid"):
+        mta.submit(f"{name}@remote.example")
+    mta.wait_until_empty()
+    assert (to(first), to(second)) == (["ann@remote.example"], ["bob@remote.example", "cid@remote.example"])
+    assert not usual.messages and not slow.messages
+    shown = mta.command("explain", "ann@remote.example").stdout
+    assert f"{hop(first)},{hop(second)}" in shown, shown
+    assert mta.command("map", "--check").returncode == 0
+
+
 def test_the_mail_waits_in_queues_of_its_own(places):
     mta, usual, slow = places
     slow.at("rcpt", "450 4.2.0 Not now")

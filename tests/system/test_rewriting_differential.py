@@ -183,6 +183,43 @@ def test_canonical_maps(kind):
             {"canonical": CANONICAL}, cases)
 
 
+def test_canonical_maps_one_after_the_other():
+    """Those of senders and recipients, then those of both; each until nothing changes."""
+    files = {"senders": "ann@test.example one@test.example\none@test.example two@test.example\ncarol@test.example Carol@test.example\n",
+             "recipients": "x@remote.example y@remote.example\ny@remote.example z@remote.example\nann@test.example ann@remote.example\n",
+             "both": "two@test.example shown@example.com\nshown@example.com final+x@example.com\nfinal@example.com end@example.com\n"
+                     "z@remote.example last@remote.example\nonly@test.example ann@test.example\n@lan.example @net.example\n"
+                     "user@net.example user@org.example\n"}
+    cases = of_fields({name: f"{field}: {address}" for field in ("Cc", "Reply-To")
+                       for name, address in ((f"{field} {local}", f"{local}@{domain}") for local, domain in (
+                           ("ann", "test.example"), ("one", "test.example"), ("only", "test.example"), ("carol", "test.example"),
+                           ("x", "remote.example"), ("user", "lan.example"), ("other", "lan.example"), ("ann+y", "test.example")))})
+    for sender in ("ann@test.example", "only@test.example", "carol@test.example", "ann+y@test.example", "user@lan.example"):
+        cases[f"from {sender}"] = (sender, message(f"from {sender}", "Hello.", "author@remote.example"))
+    theirs = {"sender_canonical_maps": "texthash:{folder}/senders", "recipient_canonical_maps": "texthash:{folder}/recipients",
+              "canonical_maps": "texthash:{folder}/both", "local_header_rewrite_clients": "permit_mynetworks"}
+    tables = {key: [f"text:{{folder}}/{file}"] for key, file in (("sender", "senders"), ("header_sender", "senders"),
+                                                                ("recipient", "recipients"), ("header_recipient", "recipients"),
+                                                                ("common", "both"))}
+    found = compare("canonical chain", {"canonical": tables | {"repeat": True, "header_origins": ["local"]}}, theirs, files, cases)[0]
+    assert found["from ann@test.example"][:2] == ("end+x@example.com", ["last@remote.example"])
+
+
+def test_domains_without_a_dot():
+    """append_dot_mydomain, and what import-postfix makes of it."""
+    cases = of_fields({"plain": "Cc: ann@host", "sender field": "Reply-To: ann@host", "complete": "Cc: ann@host.test.example",
+                       "literal": "Cc: ann@[192.0.2.1]", "upper": "Cc: ann@HOST", "phrase": 'Cc: "A, B" <ann+x@host>, bob@other'})
+    for sender, recipients in (("ann@host", ["x@remote.example"]), ("a@test.example", ["x@remote"]), ("", ["x@remote", "y@remote.example"])):
+        name = f"from {sender} to {recipients[0]}"
+        cases[name] = (sender, message(name, "Hello.", "author@remote.example"), recipients)
+    tables = dict.fromkeys(("sender", "recipient", "header_sender", "header_recipient"), ["patterns:dots"])
+    found = compare("append_dot_mydomain",
+                    {"table.dots": {"kind": "regexp", "rules": [r"/^(.*)@([^@.\[\]]+)$/ $1@$2.example"]},
+                     "canonical": tables | {"repeat": True, "header_origins": ["local"]}},
+                    {"append_dot_mydomain": "yes", "mydomain": "example", "local_header_rewrite_clients": "permit_mynetworks"}, {}, cases)[0]
+    assert found["plain"][2]["cc"] == ["ann@host.example"] and found["from ann@host to x@remote.example"][0] == "ann@host.example"
+
+
 @pytest.mark.parametrize("classes", [None, "envelope_sender", "header_sender", "header_recipient"])
 def test_masquerading(classes):
     cases = of_fields(MASQUERADED)

@@ -9,10 +9,12 @@
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/common/config/validate.h"
+#include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/net/web_address.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <map>
 
@@ -38,6 +40,7 @@ private:
     void retry(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void pool(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void access_class(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
+    void check_rules_of(const LookupTable& table, const std::string& path);
     void table(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void command(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
@@ -266,6 +269,17 @@ void Reader::access_class(const std::string& word, const std::string& path, cons
     config_.access_classes.push_back(std::move(made));
 }
 
+// What a daemon would skip in a file is refused here.
+void Reader::check_rules_of(const LookupTable& table, const std::string& path) {
+    if (table.kind != LookupKind::regexp && table.kind != LookupKind::cidr) return;
+    const auto text = fmt::format("{}", fmt::join(table.rules, "\n"));
+    const auto rules =
+        table.kind == LookupKind::regexp ? tables::RuleTable::read_regexp(text) : tables::RuleTable::read_cidr(text);
+    for (const auto& [number, problem] : rules->problems().first())
+        toml_.problem_at(path + ".rules", fmt::format("{}.rules: \"{}\": {}", path,
+                                                      smtp::printable(table.rules[number - 1], 100), problem));
+}
+
 void Reader::table(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
     LookupTable table;
     table.name = word;
@@ -273,6 +287,7 @@ void Reader::table(const std::string& word, const std::string& path, const Named
     for (const auto key : missing_keys(table))
         if (!toml_.is_set(fmt::format("{}.{}", path, key)) || toml_.ok())
             toml_.problem_at(path, fmt::format("{}: required key \"{}\" is missing", path, key));
+    check_rules_of(table, path);
     toml_.resolve(table.database);
     if (const auto key = path + ".database"; toml_.is_set(key)) {
         const auto place = toml_.position(key);

@@ -265,6 +265,8 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                 } else {
                     wrong_type(node, path, "a list of strings");
                 }
+                if (!list.finish) return;
+                if (const auto refusal = list.finish()) refuse(node, *refusal);
             },
             [&](const IntKey& count) {
                 const auto* given = node.as_integer();

@@ -34,6 +34,7 @@ public:
     void check_policies();
     void check_loops();
     void settle_pools();
+    void check_combined_tables();
     void check_tables();
     void check_access();
     void check_dane();
@@ -272,6 +273,32 @@ void Settlement::settle_pools() {
     }
 }
 
+// Does a union or chain contain itself?
+void Settlement::check_combined_tables() {
+    std::map<std::string_view, const LookupTable*> sections;
+    for (const auto& table : config_.tables) sections.emplace(table.name, &table);
+    std::set<std::string_view> good, within;
+    const auto is_good = [&](const auto& self, const LookupTable& table) -> bool {
+        if (good.contains(table.name)) return true;
+        if (!within.insert(table.name).second) return false;
+        for (const auto& part : table.tables) {
+            const auto what = tables::Specification::parse(part);
+            if (!what || what->kind != tables::Kind::section) continue;
+            const auto section = sections.find(what->name);
+            if (section != sections.end() && !self(self, *section->second)) return false;
+        }
+        within.erase(table.name);
+        good.insert(table.name);
+        return true;
+    };
+    for (const auto& table : config_.tables) {
+        within.clear();
+        if (is_good(is_good, table)) continue;
+        const auto key = fmt::format("table.{}.tables", table.name);
+        toml_.problem_at(key, fmt::format("{}: the table contains itself", key));
+    }
+}
+
 // Every table that is named there is.
 void Settlement::check_tables() {
     config_.table_references = toml_.table_references();
@@ -287,8 +314,14 @@ void Settlement::check_tables() {
             toml_.problem({line, column},
                           fmt::format("{}: \"{}\" has networks as its keys, which match no domain", key, text));
         if (what->kind == tables::Kind::section) {
-            if (std::ranges::find(config_.tables, what->name, &LookupTable::name) == config_.tables.end())
+            const auto section = std::ranges::find(config_.tables, what->name, &LookupTable::name);
+            if (section == config_.tables.end())
                 toml_.problem({line, column}, fmt::format("{}: there is no [table.{}]", key, what->name));
+            else if (const bool patterns = has_only_whole_keys(*section); patterns != what->patterns)
+                toml_.problem({line, column},
+                              fmt::format("{}: \"{}\": [table.{}] has {}: write \"{}:{}\"", key, text, what->name,
+                                          patterns ? "patterns as its keys" : "no patterns as its keys",
+                                          patterns ? "patterns" : "table", what->name));
         } else if (what->address == common::ServiceAddress{} && what->kind != tables::Kind::fixed) {
             config_.files.push_back({what->name, key, line, column});
         }
@@ -513,6 +546,7 @@ void validate(Config& config, TomlReader& toml, const ListenersByKey& listeners_
     settlement.check_policies();
     settlement.check_loops();
     settlement.settle_pools();
+    settlement.check_combined_tables();
     settlement.check_tables();
     settlement.check_access();
     settlement.check_dane();

@@ -64,6 +64,10 @@ decide::ExpansionSettings expansion_settings(const config::Config& config) {
                   .relocated = addresses.relocated.tables,
                   .transport = addresses.transport.tables,
                   .sender_relay = addresses.sender_relay.tables};
+    const auto& canonical = addresses.canonical;
+    if (canonical.common_classes.envelope_sender) out.tables.common_sender_canonical = canonical.common;
+    if (canonical.common_classes.envelope_recipient) out.tables.common_recipient_canonical = canonical.common;
+    out.canonical_repeated = canonical.repeat;
     return out;
 }
 

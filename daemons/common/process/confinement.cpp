@@ -37,20 +37,25 @@ static void add_tables(const config::Config& config, bool (*is_read)(std::string
         auto directory = slash == 0 ? "/" : file.substr(0, slash);
         if (std::ranges::find(directories, directory) == directories.end()) directories.push_back(std::move(directory));
     };
-    for (const auto& named : config.table_references) {
-        if (!is_read(named.key)) continue;
-        const auto what = tables::Specification::parse(named.table);
-        if (!what) continue;
+    const auto add_table = [&](const auto& self, const std::string& table) -> void {
+        const auto what = tables::Specification::parse(table);
+        if (!what) return;
         if (what->kind == tables::Kind::section) {
             const auto section = std::ranges::find(config.tables, what->name, &config::LookupTable::name);
-            if (section != config.tables.end()) add(section->database);
+            if (section == config.tables.end()) return;
+            add(section->database);
+            for (const auto& part : section->tables) self(self, part); // none contains itself
         } else if (what->address == common::ServiceAddress{} && !tables::is_database(what->kind)) {
             add(what->name);
         }
-    }
+    };
+    for (const auto& named : config.table_references)
+        if (is_read(named.key)) add_table(add_table, named.table);
 }
 
-static bool is_of_headers(std::string_view key) { return key.starts_with("canonical.header_"); }
+static bool is_of_headers(std::string_view key) {
+    return key.starts_with("canonical.header_") || key == "canonical.common";
+}
 static bool is_of_pickup(std::string_view key) { return is_of_headers(key) || key == "local.domain_tables"; }
 static bool is_of_smtpd(std::string_view key) {
     return is_of_headers(key) || key.starts_with("access.") || key.starts_with("access_class.") ||

@@ -15,10 +15,10 @@ AddressReplacements::AddressReplacements(AwaitedTables& tables, const decide::Re
     : tables_(tables), settings_(settings), unicode_(unicode), wake_(std::move(wake)),
       waiter_(tables, [this](const decide::LookupRequest& request) { answered(request); }) {}
 
-std::size_t AddressReplacements::number_of(const List& tables) {
-    const auto known = std::ranges::find(lists_, tables);
+std::size_t AddressReplacements::number_of(const List& tables, const List& then) {
+    const auto known = std::ranges::find(lists_, std::pair(tables, then));
     const auto number = static_cast<std::size_t>(known - lists_.begin());
-    if (known == lists_.end()) lists_.push_back(tables);
+    if (known == lists_.end()) lists_.emplace_back(tables, then);
     return number;
 }
 
@@ -65,7 +65,8 @@ void AddressReplacements::begin() {
     decide::Lookups lookups(tables);
     using Status = decide::RewrittenAddress::Status;
     std::erase_if(open_, [&](const Place& place) {
-        auto found = decide::rewritten_address(place.address, "", lists_[place.list], settings_, lookups);
+        const auto& [tables_of_place, then] = lists_[place.list];
+        auto found = decide::rewritten_address(place.address, "", tables_of_place, settings_, lookups, then);
         if (found.status == Status::pending) return false;
         if (found.status == Status::failed) {
             if (why_.empty()) why_ = std::move(found.why);

@@ -26,10 +26,10 @@ public:
     AddressReplacements(const AddressReplacements&) = delete;
     AddressReplacements& operator=(const AddressReplacements&) = delete;
 
-    // The number of these tables, by which add() and find() name them; from 0 in the order in which they come.
+    // The number of these tables, by which add() and find() name them; from 0 in the order in which they come. `then`:
+    // tables for what those have made of an address.
     using List = std::vector<std::string>;
-    std::size_t number_of(const List& tables);
-    const List& list(std::size_t number) const { return lists_[number]; }
+    std::size_t number_of(const List& tables, const List& then = {});
     void add(std::size_t list, const std::string& address) { open_.insert({list, address}); }
 
     enum class State : std::uint8_t {
@@ -60,8 +60,8 @@ private:
     AwaitedTables& tables_;
     const decide::RewritingSettings& settings_;
     const bool unicode_;
-    std::vector<List> lists_;
-    std::set<Place> open_; // not looked up yet
+    std::vector<std::pair<List, List>> lists_; // tables, and those for their results
+    std::set<Place> open_;                     // not looked up yet
     std::map<Place, std::string> replaced_;
     std::set<decide::LookupRequest> pending_;
     std::set<decide::LookupRequest> to_ask_; // those of them that have not been asked for

@@ -18,6 +18,7 @@ std::shared_ptr<CanonicalTables> CanonicalTables::configured(Loop& loop, Log& lo
     out->tables.configure(sections, std::move(maps_socket));
     out->rules = rules;
     out->rewriting = std::move(rewriting);
+    out->rewriting.repeated = rules.repeat;
     return out;
 }
 
@@ -50,8 +51,14 @@ void CanonicalHeader::note(std::string_view name, std::string_view reason) {
         outcome_.warnings.push_back(fmt::format("{}{}", smtp::printable(name, 300), reason));
 }
 
-static const std::vector<std::string>& header_tables(const config::Canonical& rules, smtp::AddressFieldKind kind) {
-    return kind == smtp::AddressFieldKind::sender ? rules.header_sender : rules.header_recipient;
+// The number of the tables for such a field; nothing: there are none.
+std::optional<std::size_t> CanonicalHeader::tables_for(smtp::AddressFieldKind kind) {
+    const auto& rules = tables_.rules;
+    const bool sender = kind == smtp::AddressFieldKind::sender;
+    const auto& tables = sender ? rules.header_sender : rules.header_recipient;
+    const bool has_common = sender ? rules.common_classes.header_sender : rules.common_classes.header_recipient;
+    if (tables.empty() && (rules.common.empty() || !has_common)) return {};
+    return replacements_.number_of(tables, has_common ? rules.common : std::vector<std::string>());
 }
 
 namespace {
@@ -85,11 +92,9 @@ void CanonicalHeader::collect() {
             unreadable.push_back(
                 fmt::format("{} is not a list of addresses: {}", smtp::printable(each.name, 100), each.why));
         for (const auto& listed : found.fields) {
-            const auto& tables = header_tables(tables_.rules, listed.kind);
-            if (tables.empty()) continue;
-            const auto list = replacements_.number_of(tables);
+            const auto list = tables_for(listed.kind);
             for (const auto& address : listed.addresses)
-                if (!address.domain.empty()) replacements_.add(list, address.address());
+                if (list && !address.domain.empty()) replacements_.add(*list, address.address());
         }
     }
     if (!complete) note("the header", " has fields that are too long, or too many addresses");
@@ -113,11 +118,10 @@ void CanonicalHeader::edit() {
     for (std::size_t number = 0; number < message_.fields().size(); ++number) {
         const std::string field = message_.fields()[number]; // which the edit replaces
         for (const auto& listed : listed_fields.of(field).fields) {
-            const auto& tables = header_tables(tables_.rules, listed.kind);
-            if (tables.empty()) continue;
-            const auto list = replacements_.number_of(tables);
+            const auto list = tables_for(listed.kind);
+            if (!list) continue;
             auto text = smtp::rewritten_field(listed, [&](smtp::AddressFieldKind, const std::string& address) {
-                const auto* other = replacements_.find(list, address);
+                const auto* other = replacements_.find(*list, address);
                 return other ? std::optional(*other) : std::nullopt;
             });
             using What = spool::FieldEdit::What;

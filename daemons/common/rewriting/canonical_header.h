@@ -6,6 +6,7 @@
 #include "daemons/common/rewriting/address_replacements.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"
+#include "libsmtp/message/header_addresses.h"
 #include <functional>
 #include <memory>
 #include <optional>
@@ -43,6 +44,7 @@ public:
     std::optional<Outcome> run(Done done);
 
 private:
+    std::optional<std::size_t> tables_for(smtp::AddressFieldKind kind);
     void collect();
     void go_on();
     void finish(Outcome outcome);

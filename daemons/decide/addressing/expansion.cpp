@@ -1,5 +1,6 @@
 // Expands several recipients together: no duplicate copies, a fate for every recipient, and a bounded answer.
 #include "daemons/decide/addressing/expansion.h"
+#include "daemons/decide/addressing/canonical_addresses.h"
 #include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/addressing/recipient_expander.h"
 #include "daemons/decide/rewriting/address_rewriting.h"
@@ -26,23 +27,15 @@ struct Sender {
 Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& settings, Lookups& lookups) {
     Sender out{std::string(reverse_path), "", TableAnswer::Status::none, ""};
     if (reverse_path.empty()) return out;
-    if (const auto& tables = settings.tables.sender_canonical; !tables.empty()) {
-        const RewritingSettings rewriting{settings.origin, settings.delimiter,
-                                          [&](std::string_view domain, Lookups& asked) -> LocalAnswer {
-                                              auto where = settings.class_of(domain, asked);
-                                              if (!where) return std::unexpected(std::move(where.error()));
-                                              return *where == AddressClass::local;
-                                          }};
-        auto found = rewritten_address(reverse_path, "the sender ", tables, rewriting, lookups);
-        switch (found.status) {
-        case RewrittenAddress::Status::pending: out.status = TableAnswer::Status::not_yet; return out;
-        case RewrittenAddress::Status::failed:
-            out.status = TableAnswer::Status::unreadable;
-            out.why = std::move(found.why);
-            return out;
-        case RewrittenAddress::Status::rewritten: out.path = std::move(found.address); break;
-        case RewrittenAddress::Status::unchanged: break;
-        }
+    auto found = canonical_sender(reverse_path, settings, lookups);
+    switch (found.status) {
+    case RewrittenAddress::Status::pending: out.status = TableAnswer::Status::not_yet; return out;
+    case RewrittenAddress::Status::failed:
+        out.status = TableAnswer::Status::unreadable;
+        out.why = std::move(found.why);
+        return out;
+    case RewrittenAddress::Status::rewritten: out.path = std::move(found.address); break;
+    case RewrittenAddress::Status::unchanged: break;
     }
     if (settings.masquerade_classes.envelope_sender)
         if (auto shown = masqueraded(settings.masquerade, out.path)) out.path = *std::move(shown);

@@ -26,6 +26,7 @@ namespace decide {
 struct AddressTables {
     std::vector<std::string> sender_canonical, recipient_canonical, virtual_alias, mailboxes, relay_recipients,
         local_recipients, relocated, transport, sender_relay;
+    std::vector<std::string> common_sender_canonical = {}, common_recipient_canonical = {}; // for what these lead to
 };
 
 // What makes a local recipient known, besides tables.local_recipients.
@@ -61,7 +62,8 @@ struct ExpansionSettings {
     std::size_t questions = 50'000;     // needed at a time, about; the rest is found out in the next run
     AddressTables tables;
     KnownHere known_here;
-    MasqueradeRules masquerade; // behind canonical tables
+    bool canonical_repeated = false; // results of canonical tables are looked up again
+    MasqueradeRules masquerade;      // behind canonical tables
     MasqueradeClasses masquerade_classes;
     std::string local_transport; // a next hop for users' mailboxes; "" means as `local` is configured
     std::string mailbox; // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; "command:…"; or

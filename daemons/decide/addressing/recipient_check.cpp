@@ -1,4 +1,5 @@
 #include "daemons/decide/addressing/recipient_check.h"
+#include "daemons/decide/addressing/canonical_addresses.h"
 #include "daemons/decide/addressing/local_names.h"
 #include "daemons/decide/rewriting/lookups.h"
 #include "daemons/decide/routing/transport_entry.h"
@@ -58,15 +59,13 @@ private:
             return {.verdict = Verdict::unknown, .status = "5.7.1", .text = suppressed.value, .suppressed = true};
         else if (const auto word = wait_for(suppressed.status))
             return *word;
-        const auto canonical = in_tables(settings_.tables.recipient_canonical, address);
-        if (const auto word = wait_for(canonical.answer.status)) return *word;
-        if (canonical.answer.status == Status::found) {
-            auto to = addresses_of(canonical.answer.value, address, canonical.match, settings_.delimiter,
-                                   settings_.origin, 1);
-            if (!to.error.empty()) return {.verdict = Verdict::try_later, .text = std::string(not_now)};
-            address = std::move(to.addresses.front());
-            ours_ = true;
-        }
+        auto canonical = canonical_recipient(address, settings_, lookups_);
+        if (canonical.status == RewrittenAddress::Status::pending) return *wait_for(Status::not_yet);
+        if (canonical.status == RewrittenAddress::Status::failed)
+            return canonical.invalid ? RecipientCheck{.verdict = Verdict::try_later, .text = std::string(not_now)}
+                                     : *wait_for(Status::unreadable);
+        if (canonical.status == RewrittenAddress::Status::rewritten) address = std::move(canonical.address);
+        ours_ = ours_ || canonical.listed;
         if (settings_.masquerade_classes.envelope_recipient)
             if (auto shown = masqueraded(settings_.masquerade, address)) address = *std::move(shown);
         const auto alias = in_tables(settings_.tables.virtual_alias, address);

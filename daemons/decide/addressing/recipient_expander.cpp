@@ -1,4 +1,5 @@
 #include "daemons/decide/addressing/recipient_expander.h"
+#include "daemons/decide/addressing/canonical_addresses.h"
 #include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/addressing/local_names.h"
 #include "daemons/decide/addressing/mailbox_path.h"
@@ -61,19 +62,12 @@ void Expander::expand_address(const std::string& text, const Provenance& via) {
     if (bare && smtp::same_ignoring_case(text, "postmaster")) // always local, whatever the origin: RFC 5321, 4.5.1
         return by_class(text, via);
     auto address = bare ? text + "@" + settings_.origin : text;
-    const auto& tables = settings_.tables.recipient_canonical;
-    if (!tables.empty()) {
-        const auto where = class_of(address);
-        if (!where) return;
-        const auto found = lookups_.in_tables(tables, keys_of(address, *where, settings_));
-        if (result_.waits_for(found.answer)) return;
-        if (found.answer.status == Status::found) {
-            auto to = addresses_of(found.answer.value, address, found.match, settings_.delimiter, settings_.origin, 1);
-            if (!to.error.empty())
-                return result_.defer("4.3.5",
-                                     fmt::format("{}: invalid value for <{}>: {}", found.table, address, to.error));
-            address = std::move(to.addresses.front());
-        }
+    auto canonical = canonical_recipient(address, settings_, lookups_);
+    switch (canonical.status) {
+    case RewrittenAddress::Status::pending: return;
+    case RewrittenAddress::Status::failed: return result_.defer(canonical.invalid ? "4.3.5" : "4.3.0", canonical.why);
+    case RewrittenAddress::Status::rewritten: address = std::move(canonical.address); break;
+    case RewrittenAddress::Status::unchanged: break;
     }
     if (settings_.masquerade_classes.envelope_recipient)
         if (auto shown = masqueraded(settings_.masquerade, address)) address = *std::move(shown);

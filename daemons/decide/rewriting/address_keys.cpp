@@ -66,7 +66,7 @@ std::vector<AddressKey> transport_keys(std::string_view address, char delimiter)
 }
 
 bool has_patterns(std::string_view table) {
-    constexpr std::array kinds = {"regexp:", "pcre:", "cidr:", "tcp:"};
+    constexpr std::array kinds = {"regexp:", "pcre:", "cidr:", "tcp:", "patterns:"};
     return std::ranges::any_of(kinds, [&](auto kind) { return table.starts_with(kind); });
 }
 

@@ -40,7 +40,7 @@ std::vector<AddressKey> address_keys(std::string_view address, char delimiter, B
 // For transports: the address, without its extension, "domain", ".parent" from the longest to the shortest, "*".
 std::vector<AddressKey> transport_keys(std::string_view address, char delimiter);
 
-// "regexp:", "pcre:", "cidr:", "tcp:": asked for whole addresses only.
+// "regexp:", "pcre:", "cidr:", "tcp:", "patterns:": asked for whole addresses only.
 bool has_patterns(std::string_view table);
 
 // The addresses a table answers with, as Mailbox::parse() takes them.

@@ -8,13 +8,16 @@ namespace decide {
 // By what a table has answered instead: not_yet, or unreadable.
 static RewrittenAddress unanswered(const TableAnswer& answer) {
     using Status = RewrittenAddress::Status;
-    if (answer.status == TableAnswer::Status::not_yet) return {Status::pending, "", ""};
-    return {Status::failed, "", answer.why};
+    if (answer.status == TableAnswer::Status::not_yet) return {.status = Status::pending};
+    return {.status = Status::failed, .why = answer.why};
 }
 
-RewrittenAddress rewritten_address(std::string_view address, std::string_view whose,
-                                   const std::vector<std::string>& tables, const RewritingSettings& settings,
-                                   Lookups& lookups) {
+// As Postfix has it: more are a mistake in the tables.
+static constexpr unsigned most_rounds = 10;
+
+static RewrittenAddress rewritten_once(std::string_view address, std::string_view whose,
+                                       const std::vector<std::string>& tables, const RewritingSettings& settings,
+                                       Lookups& lookups) {
     using Status = RewrittenAddress::Status;
     const auto domain = smtp::lowered(AddressParts::of(address).domain);
     std::expected<bool, TableAnswer> names = domain.empty();
@@ -28,11 +31,42 @@ RewrittenAddress rewritten_address(std::string_view address, std::string_view wh
     auto to = addresses_of(found.answer.value, address, dropped ? AddressKey::Match::whole : found.match,
                            settings.delimiter, settings.origin, 1);
     if (!to.error.empty())
-        return {Status::failed, "",
-                fmt::format("{}: invalid value for {}<{}>: {}", found.table, whose, smtp::printable(address, 200),
-                            to.error)};
-    if (to.addresses.front() == address) return {};
-    return {Status::rewritten, std::move(to.addresses.front()), ""};
+        return {.status = Status::failed,
+                .why = fmt::format("{}: invalid value for {}<{}>: {}", found.table, whose,
+                                   smtp::printable(address, 200), to.error),
+                .invalid = true};
+    const bool stays = to.addresses.front() == address;
+    return {.status = stays ? Status::unchanged : Status::rewritten,
+            .address = stays ? std::string() : std::move(to.addresses.front()),
+            .listed = true};
+}
+
+RewrittenAddress rewritten_address(std::string_view address, std::string_view whose,
+                                   const std::vector<std::string>& tables, const RewritingSettings& settings,
+                                   Lookups& lookups, const std::vector<std::string>& then) {
+    using Status = RewrittenAddress::Status;
+    RewrittenAddress out;
+    std::string current(address);
+    for (const auto* stage : {&tables, &then}) {
+        for (unsigned round = 1; !stage->empty(); ++round) {
+            auto found = rewritten_once(current, whose, *stage, settings, lookups);
+            if (found.status == Status::pending || found.status == Status::failed) return found;
+            out.listed = out.listed || found.listed;
+            if (found.status == Status::unchanged) break;
+            const bool same = smtp::same_ignoring_case(current, found.address);
+            current = std::move(found.address);
+            if (same || !settings.repeated) break;
+            if (round == most_rounds)
+                return {.status = Status::failed,
+                        .why = fmt::format("{}: {}<{}> is replaced again and again: more than {} times", stage->front(),
+                                           whose, smtp::printable(address, 200), most_rounds),
+                        .invalid = true};
+        }
+    }
+    if (current == address) return out;
+    out.status = Status::rewritten;
+    out.address = std::move(current);
+    return out;
 }
 
 } // namespace decide

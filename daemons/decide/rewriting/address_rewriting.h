@@ -20,18 +20,21 @@ struct RewritingSettings {
     std::function<std::expected<bool, TableAnswer>(std::string_view domain, Lookups& lookups)> is_local;
     // What happens to an extension that was left out for the lookup.
     enum class Extension : bool { dropped, added_to_result } extension = Extension::added_to_result;
+    bool repeated = false; // results are looked up again, until nothing changes
 };
 
 struct RewrittenAddress {
     enum class Status : std::uint8_t { unchanged, rewritten, pending, failed };
     Status status = Status::unchanged;
-    std::string address; // rewritten
-    std::string why;     // failed: which table, and what is wrong with it
+    std::string address;  // rewritten
+    std::string why;      // failed: which table, and what is wrong with it
+    bool invalid = false; // failed: by a value, and not because the table cannot be read
+    bool listed = false;  // a table has the address, even if it stays
 };
 
-// `address` is not empty. `whose`: before it in an error, "the sender " or "".
+// `address` is not empty. `whose`: before it in an error, "the sender " or "". `then`: tables for what it is then.
 RewrittenAddress rewritten_address(std::string_view address, std::string_view whose,
                                    const std::vector<std::string>& tables, const RewritingSettings& settings,
-                                   Lookups& lookups);
+                                   Lookups& lookups, const std::vector<std::string>& then = {});
 
 } // namespace decide

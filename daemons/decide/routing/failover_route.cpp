@@ -9,6 +9,14 @@ Destination configured(const std::vector<NextHop>& equals, bool tls_wrap) {
     return Destination::of(RouteKind::configured, std::move(hosts));
 }
 
+Destination in_order(const std::vector<NextHop>& hops, bool tls_wrap) {
+    std::vector<Host> hosts;
+    for (const auto& hop : hops)
+        hosts.push_back({hop.name, hop.port, static_cast<std::uint16_t>(hosts.size()), 0, Tier::first, tls_wrap,
+                         hop.protocol, hop.account});
+    return Destination::of(RouteKind::configured, std::move(hosts));
+}
+
 Destination best(const RouteRule& rule, const IsDown& is_down) {
     for (const auto& equals : rule.next_hops) {
         auto found = configured(equals, rule.tls_wrap);

@@ -14,6 +14,9 @@ using IsDown = std::function<bool(const std::string& link)>;
 // One of a rule's next hops: hosts in brackets that are equals. Needs no lookup.
 Destination configured(const std::vector<NextHop>& equals, bool tls_wrap = false);
 
+// Hosts in brackets in order of preference: a next one is used when those before it cannot be reached.
+Destination in_order(const std::vector<NextHop>& hops, bool tls_wrap = false);
+
 // The first of the rule's next hops (hosts in brackets) that is not down; if all are, the one it prefers.
 Destination best(const RouteRule& rule, const IsDown& is_down);
 

@@ -1,4 +1,5 @@
 #include "daemons/decide/routing/route_name.h"
+#include "daemons/decide/routing/host_list.h"
 #include <algorithm>
 #include <iterator>
 
@@ -22,7 +23,7 @@ std::optional<NextHop> host_or_name(std::string_view text) {
 }
 
 // Of a domain that a recipient can have, and of nothing else: no port.
-bool is_domain(std::string_view text) { return !text.empty() && text.find_first_of(":@/ ") == text.npos; }
+bool is_domain(std::string_view text) { return !text.empty() && text.find_first_of(":@/, ") == text.npos; }
 
 } // namespace
 
@@ -38,6 +39,13 @@ std::optional<RouteName> RouteName::parse(std::string_view text) {
     const auto rest = text.substr(colon + 1);
     if (rest.empty()) return out;
     if (is_number(rest)) return {}; // host:25
+    if (auto list = HostList::parse(rest)) {
+        const auto by_smtp = [](const NextHop& hop) { return hop.protocol == smtp::Protocol::smtp; };
+        if (!std::ranges::all_of(list->hosts, by_smtp)) return {};
+        out.hop = std::move(list->hosts.front());
+        out.further.assign(list->hosts.begin() + 1, list->hosts.end());
+        return out;
+    }
     if (rest.front() != '[' && is_domain(rest)) {
         out.domain = rest;
         return out;
@@ -60,6 +68,7 @@ std::string RouteName::to_string() const {
     out += hop->to_string();
     if (hop->kind == NextHop::Kind::mx_of && hop->port == smtp::default_port(hop->protocol))
         out += ":" + std::to_string(hop->port);
+    for (const auto& each : further) out += "," + each.to_string();
     return out;
 }
 

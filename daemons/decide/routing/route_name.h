@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace decide {
 
@@ -14,11 +15,12 @@ bool is_route_name(std::string_view pattern);
 
 struct RouteName {
     std::string route;
-    std::string domain;         // the recipient's, in lower case; "": it is not known yet, or `hop` says where
-    std::optional<NextHop> hop; // a host, or a name whose MX hosts are meant
+    std::string domain;                // the recipient's, in lower case; "": it is not known yet, or `hop` says where
+    std::optional<NextHop> hop;        // a host, or a name whose MX hosts are meant
+    std::vector<NextHop> further = {}; // hosts that are less preferred than `hop`, which is one as well
 
     // "slow:", "slow:remote.example", "slow:[relay.example]:26", "slow:relay.example:25" (a name with a port is a next
-    // hop, not a domain). Empty: it is none of these.
+    // hop, not a domain), "slow:[mx1.example],[mx2.example]". Empty: it is none of these.
     static std::optional<RouteName> parse(std::string_view text);
     // As a table has it: "slow:relay.example" is a next hop, too.
     static std::optional<RouteName> parse_entry(std::string_view text);

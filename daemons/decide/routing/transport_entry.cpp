@@ -1,4 +1,5 @@
 #include "daemons/decide/routing/transport_entry.h"
+#include "daemons/decide/routing/host_list.h"
 #include "daemons/decide/routing/route_name.h"
 #include "daemons/decide/routing/routing.h"
 #include "libsmtp/protocol/reply.h"
@@ -33,6 +34,7 @@ TransportEntry ended(Kind kind, std::string_view rest, std::string_view otherwis
 }
 
 std::optional<TransportEntry> hop(std::string text) {
+    if (const auto list = HostList::parse(text)) return TransportEntry{Kind::next_hop, list->to_string(), {}, {}};
     const auto parsed = NextHop::parse(text);
     if (!parsed) return {};
     return TransportEntry{Kind::next_hop, parsed->to_string(), {}, {}};
@@ -42,6 +44,15 @@ std::optional<TransportEntry> hop(std::string text) {
 std::optional<TransportEntry> by_smtp(std::string_view rest) { return hop(rest.empty() ? "mx" : std::string(rest)); }
 
 std::optional<TransportEntry> by_lmtp(std::string_view rest) {
+    if (is_list(rest)) {
+        std::string hosts;
+        for (const auto item : list_items(rest)) {
+            const auto one = by_lmtp(item);
+            if (!one) return {};
+            hosts += one->value + ",";
+        }
+        return hop(hosts);
+    }
     if (rest.starts_with("unix:")) return hop("lmtp:" + std::string(rest.substr(5)));
     if (rest.starts_with("inet:")) rest.remove_prefix(5);
     if (rest.starts_with('/') || rest.starts_with('[')) return hop("lmtp:" + std::string(rest));

@@ -1,7 +1,7 @@
 // A transport table's entry for a recipient: a next hop, a kind of mailbox here, or a final result. In the syntax of
 // this configuration ("[relay.example]:25", "lmtp:/run/lmtp", "mx") and of Postfix's transport(5)
-// ("smtp:[relay.example]", "lmtp:unix:/run/lmtp", "local:", "error:5.1.2 gone", "discard:", ":"; the name of a program
-// or of a route: "slow:", "slow:[relay.example]"). A value.
+// ("smtp:[relay.example]", "smtp:[mx1.example], [mx2.example]", "lmtp:unix:/run/lmtp", "local:", "error:5.1.2 gone",
+// "discard:", ":"; the name of a program or of a route: "slow:", "slow:[relay.example]"). A value.
 #pragma once
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ struct TransportEntry {
         local,    // "local:": to the alias or user of its local part, as if its domain were a local one
         mailbox,  // "virtual:": to the mailbox [virtual_mailbox] has for it, as if its domain were one of those
         command,  // "command:NAME", or as in Postfix "NAME:", of a program: `value` is its name
-        next_hop, // `value` is one as NextHop::to_string() writes it, or as RouteName does
+        next_hop, // `value` is one as NextHop::to_string() writes it, or as RouteName or HostList do
         discard,  // accepted and thrown away
         fail,     // permanently: `status` and `value`, the text
         defer,    // for now: the same

@@ -1,6 +1,7 @@
 // Mailboxes of people who are no users of this system, and tables that rewrite addresses and say where they
 // go.
 #include "daemons/decide/addressing/command_words.h"
+#include "daemons/decide/routing/host_list.h"
 #include "daemons/decide/routing/route_name.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "daemons/import-postfix/conversion/steps.h"
@@ -110,7 +111,24 @@ std::vector<std::string> origins_of_rewritten_headers(Import& import) {
     return out;
 }
 
-// Each class of addresses has the tables of its own setting first, then those of canonical_maps.
+// "user@host" becomes "user@host.example.com" before anything else is looked up. Nothing: that is not set. Postfix's
+// default for a configuration without a compatibility_level is not carried over.
+std::optional<std::string> table_that_appends_mydomain(Import& import) {
+    constexpr std::string_view name = "append_dot_mydomain";
+    import.mark_converted(name);
+    const auto domain = import.value("mydomain");
+    if (!import.given(name) || !import.flag(name) || domain.empty()) return {};
+    const auto section = import.table_section(std::string(name), name).name;
+    import.set(fmt::format("table.{}.kind", section), toml("regexp"), name);
+    import.set(fmt::format("table.{}.rules", section),
+               toml(std::vector{fmt::format("/^(.*)@([^@.\\[\\]]+)$/ $1@$2.{}", domain)}), name);
+    import.add_remark(name,
+                      "senders and recipients without a dot in their domain are completed by [canonical]; clients "
+                      "that may not relay must still write complete recipients");
+    return "patterns:" + section;
+}
+
+// Each class of addresses has the tables of its own setting; then those of canonical_maps, for the result.
 void canonical(Import& import) {
     struct Class {
         std::string_view name, key, setting, classes;
@@ -122,28 +140,46 @@ void canonical(Import& import) {
         {"header_sender", "canonical.header_sender", "sender_canonical_maps", "sender_canonical_classes"},
         {"header_recipient", "canonical.header_recipient", "recipient_canonical_maps", "recipient_canonical_classes"},
     };
-    const auto add = [&](std::string_view setting, std::string_view classes) {
+    const auto tables_of = [&](std::string_view setting, std::string_view classes) {
         import.mark_converted(classes);
-        if (import.value(setting).empty()) return import.mark_converted(setting);
-        const auto tables = converted_tables(import, setting);
-        bool repeated = false; // Postfix would look the result of the other setting up in canonical_maps
+        if (!import.value(setting).empty()) return converted_tables(import, setting);
+        import.mark_converted(setting);
+        return std::vector<std::string>();
+    };
+    bool several = false;
+    for (const auto& [setting, classes] : {std::pair{"sender_canonical_maps", "sender_canonical_classes"},
+                                           {"recipient_canonical_maps", "recipient_canonical_classes"}}) {
+        const auto tables = tables_of(setting, classes);
         for (const auto& word : import.words(classes))
             for (auto& each : all)
-                if (each.name == word && (each.setting == setting || setting == "canonical_maps")) {
-                    repeated = repeated || !each.tables.empty();
-                    each.tables.insert(each.tables.end(), tables.begin(), tables.end());
-                }
-        if (repeated && !tables.empty())
-            import.add_remark(setting, "asked only for addresses that the tables of the more specific settings do not "
-                                       "have; their results are not looked up again: name final addresses there");
-    };
-    add("sender_canonical_maps", "sender_canonical_classes");
-    add("recipient_canonical_maps", "recipient_canonical_classes");
-    add("canonical_maps", "canonical_classes");
-    bool headers = false;
+                if (each.name == word && each.setting == setting) each.tables = tables;
+        several = several || !tables.empty();
+    }
+    const auto common = tables_of("canonical_maps", "canonical_classes");
+    std::vector<std::string> common_classes;
+    for (const auto& word : import.words("canonical_classes"))
+        for (auto& each : all)
+            if (each.name == word && !several)
+                each.tables = common;
+            else if (each.name == word)
+                common_classes.push_back(word);
+    if (const auto first = table_that_appends_mydomain(import))
+        for (auto& each : all) each.tables.insert(each.tables.begin(), *first);
+    const bool staged = several && !common.empty() && !common_classes.empty();
+    if (staged) {
+        import.set("canonical.common", toml(common), "canonical_maps");
+        import.set("canonical.common_classes", toml(common_classes), "canonical_classes");
+    }
+    const auto has_tables = [](const Class& each) { return !each.tables.empty(); };
+    if (staged || std::ranges::any_of(all, has_tables)) import.draft.set("canonical.repeat", "true", "as Postfix does");
+    bool headers =
+        std::ranges::any_of(common_classes, [](const auto& name) { return name.starts_with("header"); }) && staged;
     for (const auto& each : all) {
         if (each.tables.empty()) continue;
-        import.set(each.key, toml(each.tables), import.value(each.setting).empty() ? "canonical_maps" : each.setting);
+        const auto from = !import.value(each.setting).empty()       ? each.setting
+                          : !import.value("canonical_maps").empty() ? "canonical_maps"
+                                                                    : "append_dot_mydomain";
+        import.set(each.key, toml(each.tables), from);
         headers = headers || each.name.starts_with("header");
     }
     for (const auto& listener : import.listeners) {
@@ -204,6 +240,9 @@ void transport(Import& import) {
         std::size_t odd = 0;
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
             const auto colon = entry.value.find(':');
+            for (const auto& hop : postfix::words_of(std::string_view(entry.value).substr(colon + 1)))
+                if (const auto place = postfix::destination_of(hop); place && colon != std::string::npos)
+                    record_spawned(import, *place);
             const auto known = decide::TransportEntry::parse(entry.value, names);
             const bool other = known && known->kind == decide::TransportEntry::Kind::next_hop &&
                                colon != std::string::npos && !decide::RouteName::parse(known->value) &&
@@ -221,9 +260,11 @@ void transport(Import& import) {
             if (++odd <= 20)
                 import.mark_unsupported(
                     "transport_maps",
-                    fmt::format("{} line {}: \"{} {}\": master.cf has no transport of that name that sends mail or "
-                                "runs a program; mail for it waits until the line is changed",
-                                type->name, entry.line, entry.key, postfix::excerpt(entry.value)));
+                    fmt::format("{} line {}: \"{} {}\": {}; mail for it waits until the line is changed", type->name,
+                                entry.line, entry.key, postfix::excerpt(entry.value),
+                                decide::is_list(std::string_view(entry.value).substr(colon + 1))
+                                    ? "several next hops must all be hosts in brackets"
+                                    : "master.cf has no transport of that name that sends mail or runs a program"));
         }
         if (odd > 20)
             import.mark_unsupported("transport_maps", fmt::format("{}: {} more such lines", type->name, odd - 20));

@@ -107,6 +107,81 @@ std::expected<std::string, std::string> with_our_filter(Import& import, const st
     return fmt::format("{}{} {}", postfix::trimmed(std::string_view(line)).substr(0, end), word, *filter);
 }
 
+// The rules of one table of regular expressions, in our form; what has no counterpart is noted.
+class RulesOfTable {
+public:
+    // `word`: the table, as the setting names it.
+    RulesOfTable(Import& import, std::string_view name, std::string_view word, HeaderChecks::Use use)
+        : import_(import), name_(name), word_(word), use_(use) {}
+
+    void add(const postfix::LogicalLine& line) {
+        const std::string_view text = line.text;
+        const auto word = smtp::lowered(text.substr(0, text.find_first_not_of(letters)));
+        if (word == "if") return begin(line, text.substr(word.size()));
+        if (word == "endif") return end(line, text.substr(word.size()));
+        if (without_condition_ > 0) return;
+        const bool incoming = use_ == HeaderChecks::Use::header || use_ == HeaderChecks::Use::body;
+        const auto filtered = incoming ? with_our_filter(import_, line.text) : line.text;
+        if (!filtered) return lost(line, filtered.error());
+        if (const auto read = HeaderChecks::step_of(*filtered, use_); !read) return lost(line, read.error().why);
+        rules_.push_back(*filtered);
+    }
+
+    std::vector<std::string> take() {
+        const auto open = HeaderChecks::open_conditions(rules_);
+        for (std::size_t i = 0; open && i < open->size(); ++i) {
+            import_.add_remark(
+                name_, fmt::format("{}: \"{}\" has no endif: it applies to the end of the file", word_, (*open)[i]));
+            rules_.emplace_back("endif");
+        }
+        return std::move(rules_);
+    }
+
+private:
+    static constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+    // What Postfix ignores behind a condition is not in the rules: it is the rule of an indented line, mostly.
+    void ignored(const postfix::LogicalLine& line, std::string_view text) {
+        if (!text.empty())
+            import_.add_remark(name_, fmt::format("{} line {}: \"{}\" is ignored, as by Postfix: a line that begins "
+                                                  "with a space continues the one before it",
+                                                  word_, line.line, postfix::excerpt(text)));
+    }
+
+    void begin(const postfix::LogicalLine& line, std::string_view rest) {
+        if (without_condition_ > 0) return void(++without_condition_);
+        rest = postfix::trimmed(rest);
+        const auto condition = rest;
+        if (rest.starts_with('!')) rest = postfix::trimmed(rest.substr(1));
+        if (const auto pattern = common::Pattern::take(rest); !pattern) {
+            without_condition_ = 1;
+            return lost(line, fmt::format("{}; the rules up to its endif are left out", pattern.error().why));
+        }
+        rules_.push_back(fmt::format("if {}", condition.substr(0, condition.size() - rest.size())));
+        ignored(line, postfix::trimmed(rest));
+    }
+
+    void end(const postfix::LogicalLine& line, std::string_view rest) {
+        ignored(line, postfix::trimmed(rest));
+        if (without_condition_ > 0) return void(--without_condition_);
+        rules_.emplace_back("endif");
+        if (HeaderChecks::open_conditions(rules_)) return;
+        rules_.pop_back();
+        import_.add_remark(name_,
+                           fmt::format("{} line {}: endif without if is ignored, as by Postfix", word_, line.line));
+    }
+
+    void lost(const postfix::LogicalLine& line, std::string why) {
+        import_.mark_unguarded(name_, fmt::format("{} line {}", word_, line.line), std::move(why));
+    }
+
+    Import& import_;
+    std::string_view name_, word_;
+    HeaderChecks::Use use_;
+    std::vector<std::string> rules_;
+    std::size_t without_condition_ = 0; // within that many blocks whose condition could not be read
+};
+
 // The rules of a setting's tables, as far as we have them; what has no counterpart is noted.
 std::vector<std::string> rules_of(Import& import, std::string_view name, HeaderChecks::Use use) {
     std::vector<std::string> rules;
@@ -116,35 +191,15 @@ std::vector<std::string> rules_of(Import& import, std::string_view name, HeaderC
             import.mark_unguarded(name, word, "only tables of regular expressions have a counterpart");
             continue;
         }
-        if (!import.environment.exists(import.resolved_path(type->name))) {
+        const auto lines = rule_lines(import, name, word);
+        if (import.error) return {};
+        if (!lines) {
             import.mark_unguarded(name, word, fmt::format("{}: there is no such file", type->name));
             continue;
         }
-        const auto lines = postfix::logical_lines(import.file(name, type->name), import.resolved_path(type->name));
-        if (!lines && !import.error) import.error = lines.error();
-        if (import.error) return {};
-        std::size_t within = 0; // if … endif: what is inside has no counterpart either
-        for (const auto& line : *lines) {
-            const bool begins = line.text.starts_with("if ") || line.text.starts_with("if/") ||
-                                line.text.starts_with("if!") || line.text.starts_with("IF ");
-            const bool ends = line.text.starts_with("endif") || line.text.starts_with("ENDIF");
-            if (begins || ends || within > 0) {
-                within = begins ? within + 1 : ends && within > 0 ? within - 1 : within;
-                if (!ends)
-                    import.mark_unguarded(name, fmt::format("{} line {}", word, line.line),
-                                          "if, endif and the rules between them have no counterpart");
-                continue;
-            }
-            const bool incoming = use == HeaderChecks::Use::header || use == HeaderChecks::Use::body;
-            const auto filtered = incoming ? with_our_filter(import, line.text) : line.text;
-            const std::string rule[] = {filtered.value_or(line.text)};
-            if (!filtered)
-                import.mark_unguarded(name, fmt::format("{} line {}", word, line.line), filtered.error());
-            else if (const auto read = HeaderChecks::parse(rule, use))
-                rules.push_back(rule[0]);
-            else
-                import.mark_unguarded(name, fmt::format("{} line {}", word, line.line), read.error().why);
-        }
+        RulesOfTable table(import, name, word, use);
+        for (const auto& line : *lines) table.add(line);
+        for (auto& rule : table.take()) rules.push_back(std::move(rule));
     }
     return rules;
 }
@@ -212,14 +267,12 @@ void reply_filter(Import& import) {
     std::vector<std::string> rules;
     for (const auto& word : import.words(name)) {
         const auto type = postfix::parse_typed(word);
-        if (!type || (type->type != "regexp" && type->type != "pcre") ||
-            !import.environment.exists(import.resolved_path(type->name))) {
+        const auto lines = rule_lines(import, name, word);
+        if (import.error) return;
+        if (!lines || type->type == "cidr") {
             import.mark_unsupported(name, fmt::format("{}: write its rules as smtp_client.reply_rules", word));
             continue;
         }
-        const auto lines = postfix::logical_lines(import.file(name, type->name), import.resolved_path(type->name));
-        if (!lines && !import.error) import.error = lines.error();
-        if (import.error) return;
         for (const auto& line : *lines) {
             std::string_view rest = line.text;
             const auto pattern = common::Pattern::take(rest);

@@ -1,6 +1,8 @@
 // The system's names and the domains it accepts mail for: names, classes of domains, networks.
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/lookup/format/key_value.h"
+#include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/import-postfix/conversion/steps.h"
 #include "daemons/import-postfix/import/import.h"
@@ -9,6 +11,7 @@
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <memory>
 #include <set>
 
 namespace postrider {
@@ -66,6 +69,43 @@ bool takes_otherwise(const std::vector<std::string>& words, std::string_view exc
     });
 }
 
+// Tables of domains whose keys are known now, as far as they can be read: not those of databases and services.
+class KnownTables {
+public:
+    void add(Import& import, std::string_view name, std::string_view word, const std::string& section) {
+        auto& known = tables_.emplace_back();
+        known.section = section;
+        if (const auto lines = rule_lines(import, name, word)) {
+            std::string text;
+            for (const auto& line : *lines) text += line.text + "\n";
+            known.contents = tables::RuleTable::read_regexp(text);
+        } else if (is_text(word)) {
+            std::string text;
+            const auto entries = table_entries(import, name, word);
+            for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) text += entry.key + " x\n";
+            known.contents = tables::TextTable::read(text);
+        }
+        if (!known.contents) tables_.pop_back();
+    }
+    // The section whose tables have the domain; "": none of those that are known.
+    std::string section_of(const std::string& domain) const {
+        for (const auto& each : tables_)
+            if (each.contents->find(domain).status == tables::Answer::Status::found) return each.section;
+        return "";
+    }
+
+private:
+    static bool is_text(std::string_view word) {
+        constexpr std::string_view types[] = {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm", "inline"};
+        return std::ranges::find(types, type_of_table(word)) != std::end(types);
+    }
+    struct Known {
+        std::string section;
+        std::unique_ptr<const tables::TableContents> contents;
+    };
+    std::vector<Known> tables_;
+};
+
 // Domains of one class, and tables of them; a domain that is in an earlier one already stays there, as Postfix has it.
 class Classes {
 public:
@@ -73,7 +113,7 @@ public:
 
     void take(std::string_view name, const std::string& section, const std::vector<std::string>& words, bool below) {
         const auto key = section + ".domains";
-        std::vector<std::string> out, tables;
+        std::vector<std::string> out, tables, of_this_class;
         for (const auto& word : words) {
             if (word.starts_with('!')) {
                 if (takes_otherwise(words, word, below))
@@ -86,6 +126,7 @@ public:
             }
             if (postfix::parse_typed(word)) {
                 if (auto table = table_of(name, section, word)) tables.push_back(*std::move(table));
+                if (type_of_table(word) != "cidr") of_this_class.emplace_back(word);
                 continue;
             }
             if (word.starts_with('/')) { // unread: whose mail is taken, check will ask
@@ -111,6 +152,7 @@ public:
         if (!out.empty() || section == "local") import_.set(key, toml(out), name);
         if (!tables.empty()) import_.set(section + ".domain_tables", toml(without_duplicates(tables)), name);
         if (!tables.empty() && below) import_.set(section + ".parent_domains", "true", name);
+        for (const auto& word : of_this_class) known_.add(import_, name, word, section);
         import_.mark_converted(name);
     }
 
@@ -147,7 +189,11 @@ private:
         return table;
     }
 
+    // Here names decide before tables do; in Postfix the first class that has the domain in either.
     void add(std::string_view name, const std::string& key, const std::string& domain, std::vector<std::string>& out) {
+        if (const auto earlier = known_.section_of(domain); !earlier.empty())
+            return import_.add_remark(
+                name, fmt::format("{} is already in {}.domain_tables and remains there", domain, earlier));
         const auto [found, fresh] = seen_.emplace(domain, key);
         if (fresh)
             out.push_back(domain);
@@ -157,6 +203,7 @@ private:
 
     Import& import_;
     std::map<std::string, std::string, std::less<>> seen_;
+    KnownTables known_;             // of earlier classes
     std::set<std::string> refused_; // sections
 };
 
@@ -164,9 +211,9 @@ private:
 bool can_have_domains(std::string_view word) {
     while (word.starts_with("proxy:")) word.remove_prefix(6);
     const auto table = postfix::parse_typed(word);
-    constexpr std::string_view types[] = {"hash",  "lmdb",   "texthash", "btree",     "dbm",    "cdb",
-                                          "sdbm",  "regexp", "pcre",     "inline",    "static", "sqlite",
-                                          "mysql", "pgsql",  "ldap",     "socketmap", "tcp"};
+    constexpr std::string_view types[] = {"hash",   "lmdb",      "texthash", "btree",    "dbm",    "cdb",   "sdbm",
+                                          "regexp", "pcre",      "inline",   "static",   "sqlite", "mysql", "pgsql",
+                                          "ldap",   "socketmap", "tcp",      "unionmap", "pipemap"};
     return table && std::ranges::find(types, table->type) != std::end(types);
 }
 

@@ -37,8 +37,8 @@ void relayhost(Import& import) {
     if (const auto type = postfix::parse_typed(transport); import.given("default_transport")) {
         const auto bare = type ? type->type : transport;
         if (own_smtp_transport(import, transport)) {
-            if (const auto hop = next_hop_of_transport(import, transport); !hop.empty() && hops.empty())
-                from = "default_transport", hops.push_back(hop);
+            if (auto all = next_hops_of_transport(import, transport); !all.empty() && hops.empty())
+                from = "default_transport", hops = std::move(all);
             else if (type && !type->name.empty() && hops.empty())
                 import.mark_unsupported("default_transport",
                                         fmt::format("\"{}\" is not a supported next hop", type->name));
@@ -50,7 +50,8 @@ void relayhost(Import& import) {
                                                     : ": mail leaves by SMTP"),
                                     keeps_mail_from_leaving(bare) ? IfLost::unguarded : IfLost::harmless);
         else if (type && !type->name.empty() && hops.empty() && !keeps_mail_from_leaving(bare))
-            from = "default_transport", add("default_transport", type->name);
+            for (const auto& word : postfix::words_of(type->name))
+                from = "default_transport", add("default_transport", word);
     }
     import.mark_converted("relayhost"), import.mark_converted("default_transport");
     if (hops.empty()) return;
@@ -103,7 +104,14 @@ void relay_transport(Import& import) {
     const auto listed = expanded_list(import, "relay_domains");
     const bool has_tables = import.draft.find("relay.domain_tables") != nullptr;
     if (listed.empty() && !has_tables) return; // there is no mail for it
-    auto hop = toml(next_hop_of_transport(import, transport));
+    auto hops = next_hops_of_transport(import, transport);
+    if (hops.size() > 1 && !std::ranges::all_of(hops, bracketed)) {
+        import.add_remark("relay_transport", fmt::format("several next hops must all be hosts in brackets; only {} is "
+                                                         "used",
+                                                         hops.front()));
+        hops.resize(1);
+    }
+    auto hop = hops.empty() ? toml("") : hops.size() == 1 ? toml(hops.front()) : toml(hops);
     const auto hop_of_all = all ? all->value : toml("mx");
     if (plain || (own && (!type || type->name.empty()))) hop = all && by_relayhost ? all->value : toml("mx");
     // These have no [route], whose pattern is a domain: their mail would be taken, and go as all mail does.

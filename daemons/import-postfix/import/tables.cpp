@@ -21,6 +21,8 @@ bool is_text_table(std::string_view type) {
     return is_any_of(type, {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm"});
 }
 
+bool has_rules(std::string_view type) { return is_any_of(type, {"regexp", "pcre", "cidr"}); }
+
 constexpr std::size_t max_list_size = 10'000, max_list_files = 20;
 
 std::optional<std::string> file_table(Import& import, std::string_view name, const std::string& type,
@@ -30,7 +32,7 @@ std::optional<std::string> file_table(Import& import, std::string_view name, con
         return {};
     }
     path = import.resolved_path(path);
-    const bool rules = is_any_of(type, {"regexp", "pcre", "cidr"});
+    const bool rules = has_rules(type);
     if (type == "lmdb" && !import.environment.exists(path) && import.environment.exists(path + ".lmdb"))
         return "lmdb:" + path;
     const auto text = import.file(name, path); // must be there and readable
@@ -55,6 +57,67 @@ std::optional<std::string> inline_table(Import& import, std::string_view name, s
     import.draft.set(fmt::format("table.{}.kind", section), toml("entries"), name);
     import.draft.set(fmt::format("table.{}.entries", section), toml(pairs));
     return "table:" + section;
+}
+
+// "{{/pattern/ value}, {if /other/}}", which has one rule in each pair of braces.
+std::optional<std::vector<postfix::LogicalLine>> inline_rules(Import& import, std::string_view name,
+                                                              std::string_view text) {
+    const auto parts = postfix::split(postfix::unbraced(text), ", \t\r\n");
+    std::vector<postfix::LogicalLine> out;
+    for (const auto& part : parts ? *parts : std::vector<std::string>{}) {
+        if (!part.starts_with('{')) {
+            import.fail(name, fmt::format("\"{}\": expected a rule in braces, as in {{{{/pattern/ value}}}}",
+                                          postfix::excerpt(part)));
+            return {};
+        }
+        if (const auto rule = postfix::unbraced(part); !rule.empty())
+            out.push_back({std::string(rule), static_cast<std::uint32_t>(out.size() + 1)});
+    }
+    if (!parts && !import.error) import.fail(name, parts.error());
+    return import.error ? std::nullopt : std::optional(std::move(out));
+}
+
+// Rules in main.cf become a section with the same rules.
+std::optional<std::string> table_of_inline_rules(Import& import, std::string_view name, const std::string& type,
+                                                 std::string_view text) {
+    const auto lines = inline_rules(import, name, text);
+    if (!lines) return {};
+    if (type == "regexp") import.add_remark(name, "its patterns are now interpreted as Perl's (PCRE2)");
+    std::vector<std::string> rules;
+    for (const auto& line : *lines) rules.push_back(line.text);
+    const auto kind = type == "cidr" ? "cidr" : "regexp";
+    const auto [section, is_new] = import.table_section(fmt::format("{}:{}", kind, text), name);
+    if (is_new) {
+        import.draft.set(fmt::format("table.{}.kind", section), toml(kind), name);
+        import.draft.set(fmt::format("table.{}.rules", section), toml(rules));
+    }
+    return "patterns:" + section;
+}
+
+// "unionmap:{TABLE, TABLE}", "pipemap:{…}": what has no counterpart among the tables stays in the section, for check to
+// refuse.
+std::optional<std::string> combined_table(Import& import, std::string_view name, const std::string& type,
+                                          std::string_view text) {
+    const auto words = postfix::split(postfix::unbraced(text), ", \t\r\n");
+    if (!words || words->empty()) {
+        import.fail(name, words ? fmt::format("{}: expected tables in braces", type) : words.error());
+        return {};
+    }
+    const auto [section, is_new] = import.table_section(fmt::format("{}:{}", type, text), name);
+    const auto kind = fmt::format("table.{}.kind", section), key = fmt::format("table.{}.tables", section);
+    if (is_new) {
+        std::vector<std::string> tables;
+        for (const auto& word : *words) tables.push_back(converted_table(import, name, word).value_or(word));
+        if (import.error) return {};
+        import.draft.set(kind, toml(type == "unionmap" ? "union" : "chain"), name);
+        import.draft.set(key, toml(tables));
+    }
+    const auto& tables = import.draft.find(key)->value;
+    const bool patterns = std::ranges::any_of(
+        std::initializer_list<std::string_view>{"regexp:", "cidr:", "tcp:", "patterns:"}, [&](auto start) {
+            return std::string_view(tables).substr(tables.find('"') + 1).starts_with(start);
+        }); // of the first one
+    return (patterns ? "patterns:" : "table:") + section;
 }
 
 // What sqlite_table(5) has in a file: dbpath and query. '%s' is our parameter.
@@ -154,6 +217,19 @@ bool has_readable_entries(std::string_view word) {
 
 } // namespace
 
+std::optional<std::vector<postfix::LogicalLine>> rule_lines(Import& import, std::string_view name,
+                                                            std::string_view word) {
+    while (word.starts_with("proxy:")) word.remove_prefix(6);
+    const auto table = postfix::parse_typed(word);
+    if (!table || !has_rules(table->type)) return {};
+    if (table->name.starts_with('{')) return inline_rules(import, name, table->name);
+    const auto path = import.resolved_path(table->name);
+    if (!import.environment.exists(path)) return {};
+    auto lines = postfix::logical_lines(import.file(name, table->name), path);
+    if (!lines && !import.error) import.error = lines.error();
+    return import.error ? std::nullopt : std::optional(*std::move(lines));
+}
+
 std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::string_view name, std::string_view word) {
     while (word.starts_with("proxy:")) word.remove_prefix(6);
     const auto table = postfix::parse_typed(word);
@@ -218,11 +294,11 @@ static std::vector<std::string> expanded(Import& import, std::string_view name, 
                                            "unionmap",  "randmap", "proxy", "hash",   "lmdb", "texthash", "btree",
                                            "dbm",       "cdb",     "sdbm",  "inline"})) {
             if (table->type == "cidr") {
-                const auto lines =
-                    postfix::logical_lines(import.file(name, table->name), import.resolved_path(table->name));
-                if (!lines && !import.error) import.error = lines.error();
+                const auto lines = rule_lines(import, name, word);
                 if (import.error) return out;
-                for (const auto& line : *lines) out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
+                if (!lines) import.file(name, table->name); // it is missing, which is noted
+                for (const auto& line : lines ? *lines : std::vector<postfix::LogicalLine>{})
+                    out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
             } else if (!has_readable_entries(word)) {
                 out.push_back(word);
             } else if (const auto read = table_entries(import, name, word)) {
@@ -270,6 +346,8 @@ std::optional<std::string> converted_table(Import& import, std::string_view name
         return {};
     }
     const auto& [type, rest] = *what;
+    if (has_rules(type) && rest.starts_with('{')) return table_of_inline_rules(import, name, type, rest);
+    if (is_any_of(type, {"unionmap", "pipemap"})) return combined_table(import, name, type, rest);
     if (is_any_of(type, {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm", "regexp", "pcre", "cidr"}))
         return file_table(import, name, type, rest);
     if (type == "inline") return inline_table(import, name, rest);

@@ -20,6 +20,10 @@ std::vector<std::string> expanded_list(Import& import, std::string_view name, st
 std::vector<std::string> converted_tables(Import& import, std::string_view name);
 // One of them; nothing: it has no counterpart, which is noted.
 std::optional<std::string> converted_table(Import& import, std::string_view name, std::string_view word);
+// The lines of a table of rules: "regexp:FILE", "pcre:{{/pattern/ value}}", "cidr:FILE"; nothing: another kind of
+// table, or a missing file. A file that cannot be read is an error.
+std::optional<std::vector<postfix::LogicalLine>> rule_lines(Import& import, std::string_view name,
+                                                            std::string_view word);
 // The entries of a text table; nothing: it is none, which is noted.
 std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::string_view name, std::string_view word);
 

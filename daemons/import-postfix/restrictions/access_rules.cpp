@@ -135,6 +135,12 @@ void AccessRules::check_entries(std::string_view setting, const std::string& wor
     std::string_view bare = argument;
     while (bare.starts_with("proxy:")) bare.remove_prefix(6);
     const auto type = bare.substr(0, bare.find(':'));
+    if (type == "unionmap") { // the results of a chain's tables are keys, but for the last one's
+        const auto parts = postfix::split(postfix::unbraced(bare.substr(type.size() + 1)), ", \t\r\n");
+        for (const auto& part : parts ? *parts : std::vector<std::string>{})
+            check_entries(setting, word, part, reporter);
+        return;
+    }
     if (type == "regexp" || type == "pcre" || type == "cidr") return check_filters(setting, word, argument, reporter);
     constexpr std::string_view readable[] = {"hash", "btree", "texthash", "dbm", "cdb", "sdbm", "inline"};
     if (std::ranges::find(readable, type) == std::end(readable)) return;
@@ -166,9 +172,7 @@ void AccessRules::check_filter(std::string_view setting, const std::string& guar
 // Of tables of patterns: where a line ends with FILTER and its destination.
 void AccessRules::check_filters(std::string_view setting, const std::string& word, const std::string& argument,
                                 const Reporter& reporter) {
-    const auto type = postfix::parse_typed(argument.substr(argument.starts_with("proxy:") ? 6 : 0));
-    if (!type || !import_.environment.exists(import_.resolved_path(type->name))) return;
-    const auto lines = postfix::logical_lines(import_.file(setting, type->name), import_.resolved_path(type->name));
+    const auto lines = rule_lines(import_, setting, argument);
     std::size_t named = 0;
     for (const auto& line : lines ? *lines : std::vector<postfix::LogicalLine>{}) {
         const auto words = postfix::words_of(line.text);

@@ -112,7 +112,7 @@ std::optional<bool> SenderLogins::are_in(std::string_view table) {
     constexpr std::string_view files[] = {"hash", "btree", "texthash", "dbm",    "cdb",
                                           "sdbm", "lmdb",  "cidr",     "regexp", "pcre"};
     if (!typed) return {};
-    if (typed->type == "inline" || typed->type == "static") return false;
+    if (typed->type == "inline" || typed->type == "static" || typed->name.starts_with('{')) return false;
     if (std::ranges::find(files, typed->type) == std::end(files)) return {};
     const auto content = import_.environment.read(import_.resolved_path(typed->name));
     if (!content) return {};

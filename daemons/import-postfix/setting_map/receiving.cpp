@@ -171,7 +171,7 @@ constexpr SettingMapping restrictions_[] = {
 };
 
 constexpr SettingMapping content[] = {
-    {"header_checks", "content.header_checks", custom, unguarded, "The rules of regexp: and pcre: files are copied, but not DELAY, PASS and what is in an if block. FILTER needs a host that speaks SMTP or LMTP; a transport of master.cf that it names becomes a [route]. The listener to which the filter sends mail back (a port of its own with \"-o content_filter=\" or no_header_body_checks) gets service = \"filtered\"; if there is none, FILTER is a line of [undecided]."},
+    {"header_checks", "content.header_checks", custom, unguarded, "The rules of regexp: and pcre: files are copied, with if and endif, but not DELAY and PASS. FILTER needs a host that speaks SMTP or LMTP; a transport of master.cf that it names becomes a [route]. The listener to which the filter sends mail back (a port of its own with \"-o content_filter=\" or no_header_body_checks) gets service = \"filtered\"; if there is none, FILTER is a line of [undecided]."},
     {"mime_header_checks", "content.mime_header_checks", custom, unguarded, "As header_checks, whose rules are copied unless this is set."},
     {"nested_header_checks", "content.nested_header_checks", custom, unguarded, "As header_checks, whose rules are copied unless this is set."},
     {"milter_header_checks", "", none, unguarded, "Header fields added by a milter are not examined."},

@@ -35,6 +35,7 @@ std::expected<std::string, std::string> hop_of_filter(Import& import, std::strin
         return std::unexpected(command == "pipe"
                                    ? "a program behind the queue: run it as a [milter], or let it speak SMTP"
                                    : fmt::format("\"{}\" is not a transport that speaks SMTP", name));
+    if (const auto place = postfix::destination_of(where); place && !lmtp) record_spawned(import, *place);
     const auto hop = where.empty() ? std::nullopt : lmtp ? lmtp_hop(import, where) : next_hop(where);
     if (!hop || !(hop->starts_with("lmtp:") || hop->starts_with('[')))
         return std::unexpected(fmt::format("\"{}\" is not a host in brackets, such as [127.0.0.1]:10024", where));

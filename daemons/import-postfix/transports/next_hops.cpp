@@ -24,10 +24,42 @@ std::optional<std::string> next_hop(std::string_view text) {
     return parsed ? std::optional(parsed->to_string()) : std::nullopt;
 }
 
+// Does the service of type inet, "127.0.0.1:10031" or "10031", listen there?
+static bool listens_at(const postfix::Service& service, const postfix::Destination& place) {
+    const auto colon = service.name.rfind(':');
+    const auto host = colon == std::string::npos ? std::string_view() : std::string_view(service.name).substr(0, colon);
+    const auto port =
+        postfix::port_of(std::string_view(service.name).substr(colon == std::string::npos ? 0 : colon + 1));
+    const auto here = [](std::string_view name) { return name == "localhost" || name == "127.0.0.1" || name == "::1"; };
+    return port && *port == place.port &&
+           (host.empty() || host == place.host || host == "0.0.0.0" || (here(host) && here(place.host)));
+}
+
+std::optional<std::string> record_spawned(Import& import, const postfix::Destination& place) {
+    const auto service = std::ranges::find_if(import.services, [&](const auto& each) {
+        if (each.command != "spawn") return false;
+        if (!place.path) return each.type == "inet" && listens_at(each, place);
+        const auto path = import.queue_path(place.host);
+        return each.type == "unix" &&
+               (path == import.queue_path("private/" + each.name) || path == import.queue_path("public/" + each.name));
+    });
+    if (service == import.services.end()) return {};
+    const auto socket = place.path ? fmt::format("/run/{}.sock", service->name) : service->name;
+    import.record_unguarded(
+        *service, "spawn",
+        fmt::format("Postrider does not start such programs: let systemd start it for each connection to {}, as "
+                    "\"Programs that spawn starts\" in postrider-from-postfix(7) shows. Until then mail is rejected "
+                    "temporarily, or waits",
+                    socket));
+    return place.path ? std::optional(socket) : std::nullopt;
+}
+
 std::optional<std::string> lmtp_hop(Import& import, std::string_view text) {
     const auto hop = postfix::destination_of(text);
     if (!hop) return {};
-    auto out = hop->path ? "lmtp:" + import.queue_path(hop->host) : fmt::format("lmtp:[{}]", hop->host);
+    const auto spawned = record_spawned(import, *hop);
+    auto out =
+        hop->path ? "lmtp:" + spawned.value_or(import.queue_path(hop->host)) : fmt::format("lmtp:[{}]", hop->host);
     if (!hop->path && hop->port != 0) out += fmt::format(":{}", hop->port);
     const auto parsed = NextHop::parse(out);
     return parsed ? std::optional(parsed->to_string()) : std::nullopt;
@@ -38,29 +70,11 @@ bool keeps_mail_from_leaving(std::string_view transport) {
     return name == "error" || name == "retry" || name == "discard";
 }
 
-// A socket behind which spawn(8) started a program: here the administrator has systemd do it.
-static std::optional<std::string> address_of_spawned(Import& import, std::string_view path) {
-    const auto service = std::ranges::find_if(import.services, [&](const auto& each) {
-        return each.type == "unix" && each.command == "spawn" &&
-               import.queue_path(path) == import.queue_path("private/" + each.name);
-    });
-    if (service == import.services.end()) return {};
-    const auto socket = fmt::format("/run/{}.sock", service->name);
-    import.record_unguarded(
-        *service, "spawn",
-        fmt::format("Postrider does not start such programs: let systemd start it for each connection to {}, as "
-                    "\"Programs that spawn starts\" in postrider-from-postfix(7) shows. Until then mail is rejected "
-                    "temporarily",
-                    socket));
-    return "unix:" + socket;
-}
-
 std::optional<std::string> service_address(Import& import, std::string_view text) {
     const auto place = postfix::destination_of(text);
     if (!place) return {};
     std::string address;
-    if (place->path)
-        if (auto spawned = address_of_spawned(import, place->host)) return spawned;
+    if (auto spawned = record_spawned(import, *place)) return "unix:" + *spawned;
     if (place->path)
         address = "unix:" + import.queue_path(place->host);
     else if (place->host.find(':') != std::string::npos)

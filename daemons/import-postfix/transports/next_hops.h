@@ -2,6 +2,7 @@
 // notation for it.
 #pragma once
 #include "daemons/import-postfix/postfix/files.h"
+#include "daemons/import-postfix/postfix/lists.h"
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@ class Import;
 
 // "[relay.example]:587".
 std::optional<std::string> next_hop(std::string_view text);
+// Is there a program behind it that spawn(8) starts? Then the administrator has to: it is recorded as undecided. The
+// path of its socket; nothing: it is at an address, or there is none.
+std::optional<std::string> record_spawned(Import& import, const postfix::Destination& place);
 // Of the part after "lmtp:"; relative paths are in queue_directory.
 std::optional<std::string> lmtp_hop(Import& import, std::string_view text);
 // Is it one of the transports that return, delay or discard mail instead of sending it: "error:no mail here"?

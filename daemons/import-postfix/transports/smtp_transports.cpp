@@ -188,14 +188,26 @@ void import_settings_of_transport(Import& import, const Service& service, std::s
     RouteOfTransport(import, service, pattern).write();
 }
 
-std::string next_hop_of_transport(Import& import, std::string_view transport) {
+std::vector<std::string> next_hops_of_transport(Import& import, std::string_view transport) {
     const auto colon = std::min(transport.find(':'), transport.size());
     const auto name = transport.substr(0, colon), where = transport.substr(std::min(colon + 1, transport.size()));
     const auto* own = own_smtp_transport(import, transport);
     const auto command = own ? std::string_view(own->command) : name;
-    if (where.empty()) return {};
-    if (command == "lmtp") return lmtp_hop(import, where).value_or("");
-    return command == "smtp" || command == "relay" ? next_hop(where).value_or("") : std::string();
+    if (command != "lmtp" && command != "smtp" && command != "relay") return {};
+    std::vector<std::string> out;
+    for (const auto& word : postfix::words_of(where)) {
+        if (const auto place = postfix::destination_of(word); place && command != "lmtp")
+            record_spawned(import, *place);
+        auto hop = command == "lmtp" ? lmtp_hop(import, word) : next_hop(word);
+        if (!hop) return {};
+        out.push_back(*std::move(hop));
+    }
+    return out;
+}
+
+std::string next_hop_of_transport(Import& import, std::string_view transport) {
+    auto all = next_hops_of_transport(import, transport);
+    return all.size() == 1 ? std::move(all.front()) : std::string();
 }
 
 } // namespace postrider

@@ -19,8 +19,10 @@ const postfix::Service* own_smtp_transport(const Import& import, std::string_vie
 // Writes the settings of such a service into the section of a [route] for a domain, or of all ("*").
 void import_settings_of_transport(Import& import, const postfix::Service& service, std::string_view pattern);
 // Where "lmtp:unix:private/x", "slow:[relay.example]" send mail, as we write it; "": without a next hop, or no
-// counterpart.
+// counterpart. A list of next hops is none, either.
 std::string next_hop_of_transport(Import& import, std::string_view transport);
+// The same of a list, "slow:[a.example], [b.example]"; empty: one of them has no counterpart.
+std::vector<std::string> next_hops_of_transport(Import& import, std::string_view transport);
 // Writes the section of a service that becomes a route, and its result.
 void import_route_of_transport(Import& import, const postfix::Service& service);
 

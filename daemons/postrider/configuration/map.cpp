@@ -131,7 +131,8 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
         known = {config->tables, tables::maps_socket(config->spool.directory)};
         status = check_alias_files(*config);
         for (const auto& each : config->table_references) names.push_back(each.table);
-        for (const auto& each : config->tables) names.push_back("table:" + each.name);
+        for (const auto& each : config->tables)
+            names.push_back((config::has_only_whole_keys(each) ? "patterns:" : "table:") + each.name);
         std::ranges::sort(names);
         names.erase(std::ranges::unique(names).begin(), names.end());
         if (names.empty()) fmt::print("The configuration names no tables.\n");

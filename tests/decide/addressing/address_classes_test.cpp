@@ -26,6 +26,34 @@ TEST_CASE("canonical forms come first, and only once") {
     CHECK(w.expand({"x@far.example"}) == "needs text:/c x@far.example needs text:/s sender@far.example ");
 }
 
+TEST_CASE("canonical tables one after the other, and again and again") {
+    World w;
+    w.table(&Tables::recipient_canonical, "text:/r") = {{"a@far.example", "b@far.example"},
+                                                        {"b@far.example", "c@far.example"},
+                                                        {"loop1@far.example", "loop2@far.example"},
+                                                        {"loop2@far.example", "loop1@far.example"},
+                                                        {"self@far.example", "Self@far.example"}};
+    w.table(&Tables::common_recipient_canonical, "text:/c") = {{"b@far.example", "d@far.example"},
+                                                               {"c@far.example", "e+y@far.example"},
+                                                               {"e@far.example", "f@far.example"},
+                                                               {"only@far.example", "a@far.example"}};
+    w.table(&Tables::sender_canonical, "text:/s") = {{"sender@far.example", "one@far.example"}};
+    w.table(&Tables::common_sender_canonical, "text:/cs") = {{"one@far.example", "two@far.example"},
+                                                             {"two@far.example", "three@far.example"}};
+    CHECK(w.expand({"a@far.example"}) == "0:remote d@far.example from two@far.example");
+    CHECK(w.expand({"only@far.example"}) == "0:remote a@far.example from two@far.example");
+    CHECK(w.expand({"loop1@far.example"}) == "0:remote loop2@far.example from two@far.example");
+    w.settings.canonical_repeated = true;
+    CHECK(w.expand({"a@far.example"}) == "0:remote f+y@far.example from three@far.example");
+    CHECK(w.expand({"only@far.example"}) == "0:remote a@far.example from three@far.example");
+    CHECK(w.expand({"self@far.example"}) == "0:remote Self@far.example from three@far.example");
+    CHECK(w.expand({"loop1@far.example"}) == "0:deferred 4.3.5 from three@far.example");
+    CHECK(w.why({"loop1@far.example"}) ==
+          "text:/r: <loop1@far.example> is replaced again and again: more than 10 times");
+    CHECK(w.check("loop1@far.example").starts_with("try later"));
+    CHECK(w.check("a@far.example") == "known");
+}
+
 TEST_CASE("virtual aliases: the order of look-ups, extensions, catch-alls") {
     World w;
     auto& v = w.table(&Tables::virtual_alias, "text:/v");

@@ -1,6 +1,7 @@
 #include "daemons/decide/addressing/mailbox_path.h"
 #include "daemons/decide/rewriting/address_keys.h"
 #include "daemons/decide/rewriting/answer_memo.h"
+#include "daemons/decide/routing/route_name.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include <doctest/doctest.h>
 #include <string>
@@ -106,6 +107,14 @@ TEST_CASE("what a transport table may say") {
     CHECK(TransportEntry::parse("error:5.5.0 text")->warning.empty());
     is("retry:4.3.2 later", Kind::defer, "later", "4.3.2");
     is("Defer:", Kind::defer, "mail for this address is deferred", "4.0.0");
+    is("smtp:[a.example], [B.example]:26", Kind::next_hop, "[a.example],[b.example]:26");
+    is("relay:[a.example] [192.0.2.1]", Kind::next_hop, "[a.example],[192.0.2.1]");
+    is(":[a.example],[b.example]", Kind::next_hop, "[a.example],[b.example]");
+    is("[a.example],[b.example]", Kind::next_hop, "[a.example],[b.example]");
+    is("lmtp:inet:a.example, [b.example]:26", Kind::next_hop, "lmtp:[a.example],lmtp:[b.example]:26");
+    for (const auto* bad : {"smtp:a.example, b.example", "smtp:[a.example], b.example", "smtp:[a.example],[b",
+                            "[a.example], mx"}) // names whose MX hosts are meant
+        CHECK_MESSAGE(!TransportEntry::parse(bad), bad);
     for (const auto* bad : {"[", "ftp:[x]", "smtp:[x", "a b", "[x]:99999", "lmtp:", "unix:/run/x", "../etc"})
         CHECK_MESSAGE(!TransportEntry::parse(bad), bad);
     const decide::TransportNames programs{{"sympa", "mailman"}, {}};
@@ -124,6 +133,10 @@ TEST_CASE("what a transport table may say") {
     CHECK(by("slow:[Relay.Example]:26")->value == "slow:[relay.example]:26");
     CHECK(by("slow:relay.example")->value == "slow:relay.example:25"); // its MX hosts, whatever the recipient's domain
     CHECK(by("slow:relay.example:587")->value == "slow:relay.example:587");
+    CHECK(by("slow:[a.example], [b.example]:26")->value == "slow:[a.example],[b.example]:26");
+    CHECK(decide::RouteName::parse("slow:[a.example],[b.example]:26")->to_string() ==
+          "slow:[a.example],[b.example]:26");
+    CHECK(!decide::RouteName::parse("slow:a.example,b.example"));
     CHECK(by("sympa:")->kind == Kind::command);
     for (const auto* bad : {"other:", "slow:lmtp:/run/x", "slow:mx", "slow:srv:relay.example", "slow:[x"})
         CHECK_MESSAGE(!by(bad), bad);

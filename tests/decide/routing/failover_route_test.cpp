@@ -31,6 +31,15 @@ TEST_CASE("equals are one destination") {
     CHECK(both.hosts == std::vector<Host>{{"one", 25, 0}, {"two", 26, 0}});
 }
 
+TEST_CASE("hosts in order are one destination, and another one in another order") {
+    const auto there = decide::in_order({*NextHop::parse("[b.example]"), *NextHop::parse("[a.example]:26")});
+    REQUIRE(there.hosts.size() == 2);
+    CHECK(there.hosts[0].name == "b.example");
+    CHECK(there.hosts[0].preference < there.hosts[1].preference);
+    CHECK(there.link != decide::in_order({*NextHop::parse("[a.example]:26"), *NextHop::parse("[b.example]")}).link);
+    CHECK(there.link != decide::configured({*NextHop::parse("[b.example]"), *NextHop::parse("[a.example]:26")}).link);
+}
+
 TEST_CASE("a relay of ours that does not exist is waited for") {
     const auto gone = named_by_rule(Destination::refuse(RouteKind::permanent, "5.1.2", "not found"));
     CHECK(gone.kind == RouteKind::temporary);

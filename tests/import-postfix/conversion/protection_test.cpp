@@ -47,9 +47,13 @@ TEST_CASE("a guard of main.cf that has no counterpart is a line to decide about,
          "in brackets",
          {{"/pf/h", "/^X-A:/ IGNORE\n/^X-B:/ FILTER smtp:scan.example\n"}}},
         {"header_checks = pcre:/pf/h",
+         "header_checks: pcre:/pf/h line 1",
+         "missing closing parenthesis at 1; the rules up to its endif are left out",
+         {{"/pf/h", "if /(/\n/^X-B:/ REJECT\nendif\n"}}},
+        {"header_checks = pcre:/pf/h",
          "header_checks: pcre:/pf/h line 2",
-         "no counterpart",
-         {{"/pf/h", "if /^X-/\n/^X-B:/ REJECT\nendif\n"}}},
+         "in brackets",
+         {{"/pf/h", "if /^X-/\n/^X-B:/ FILTER smtp:scan.example\nendif\n"}}},
         {"message_reject_characters = \\0", "message_reject_characters", "[milter]"},
         {"strict_8bitmime = yes", "strict_8bitmime = yes", ""},
         // Who may send, and what.
@@ -397,6 +401,28 @@ TEST_CASE("a program that spawn(8) starts is for somebody else to start") {
     REQUIRE(undecided(from).size() == 1);
     CHECK(undecided(from).front().find("policy unix: spawn") != std::string::npos);
     CHECK(key(from, "policy.postfix_1.address") == R"("unix:/run/policy.sock")");
+    // At an address, behind a socket for everybody, and as a next hop.
+    const auto service = [](const std::string& main, const std::string& line,
+                            std::map<std::string, std::string> files = {}) {
+        const auto other = drafted(main, std::move(files), smtp_line + line + " spawn user=nobody argv=/usr/bin/x\n");
+        REQUIRE(undecided(other).size() == 1);
+        CHECK(undecided(other).front().contains(line.substr(0, line.find(' ')) + " " +
+                                                (line.contains("inet") ? "inet" : "unix") + ": spawn"));
+        return other;
+    };
+    const std::string list = "smtpd_recipient_restrictions = reject_unauth_destination, check_policy_service ";
+    CHECK(key(service(list + "inet:127.0.0.1:10031\n", "127.0.0.1:10031 inet n n n - 0"), "policy.postfix_1.address") ==
+          R"("inet:127.0.0.1:10031")");
+    service(list + "inet:localhost:10031\n", "10031 inet n n n - 0");
+    CHECK(key(service(list + "unix:public/policy\n", "policy unix n n n - 0"), "policy.postfix_1.address") ==
+          R"("unix:/run/policy.sock")");
+    CHECK(key(service("relay_domains = a.example\nrelay_transport = lmtp:unix:public/store\n", "store unix n n n - 0"),
+              "route.\"a.example\".next_hop") == R"("lmtp:/run/store.sock")");
+    service("relay_domains = a.example\nrelay_transport = smtp:[127.0.0.1]:10026\n", "127.0.0.1:10026 inet n n n - 0");
+    service("transport_maps = inline:{a.example=smtp:[127.0.0.1]:10026}\n", "127.0.0.1:10026 inet n n n - 0");
+    CHECK(undecided(drafted(list + "inet:127.0.0.1:10032\n", {},
+                            smtp_line + "127.0.0.1:10031 inet n n n - 0 spawn user=nobody argv=/usr/bin/x\n"))
+              .empty());
 }
 
 TEST_CASE("transports by sender with limits, or beside transports by recipient, are routes") {

@@ -80,8 +80,9 @@ TEST_CASE("whatever a table, a file, a user or the suppression list may decide i
     CHECK(is_asked_about(relay(), {"bob@example.net"}, List::has_entries));
     const std::vector<std::string> table{"text:some"};
     using Tables = decide::AddressTables;
-    for (const auto which : {&Tables::sender_canonical, &Tables::recipient_canonical, &Tables::virtual_alias,
-                             &Tables::relocated, &Tables::transport, &Tables::sender_relay}) {
+    for (const auto which : {&Tables::sender_canonical, &Tables::common_sender_canonical, &Tables::recipient_canonical,
+                             &Tables::common_recipient_canonical, &Tables::virtual_alias, &Tables::relocated,
+                             &Tables::transport, &Tables::sender_relay}) {
         auto settings = relay();
         settings.tables.*which = table;
         CHECK(is_asked_about(settings, {"bob@example.net"}));

@@ -64,6 +64,23 @@ std::optional<std::string> objection(Action action, std::string_view text, Heade
     return std::nullopt;
 }
 
+// Too serious to be skipped where a pattern takes too long.
+bool is_never_skipped(Action action) {
+    return action == Action::reject || action == Action::discard || action == Action::hold || action == Action::filter;
+}
+
+// "if /x/", "IF!/x/", "endif": removes the word.
+HeaderChecks::Step take_step(std::string_view& line) {
+    for (const auto& [word, step] : {std::pair{"endif", HeaderChecks::Step::close}, {"if", HeaderChecks::Step::open}}) {
+        if (!smtp::starts_with_ignoring_case(line, word)) continue;
+        const auto rest = line.substr(std::string_view(word).size());
+        if (!rest.empty() && (smtp::is_letter(rest.front()) || smtp::is_digit(rest.front()))) continue;
+        line = trimmed(rest);
+        return step;
+    }
+    return HeaderChecks::Step::rule;
+}
+
 // Line ends as patterns expect them: LF where a field folds, none at its end.
 std::string subject_of(std::string_view field) {
     std::string out(field.substr(0, longest_subject));
@@ -76,12 +93,21 @@ std::string subject_of(std::string_view field) {
 
 std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::string_view line, Use use) {
     auto rest = trimmed(line);
-    const bool negated = rest.starts_with('!');
-    if (negated) rest = trimmed(rest.substr(1));
+    Rule rule{.step = take_step(rest)};
+    if (rule.step == Step::close) {
+        if (!rest.empty()) return malformed_check("unexpected text after \"endif\"");
+        return rule;
+    }
+    rule.negated = rest.starts_with('!');
+    if (rule.negated) rest = trimmed(rest.substr(1));
     auto pattern = Pattern::take(rest);
     if (!pattern) return std::unexpected(std::move(pattern).error());
-    Rule rule{*std::move(pattern), negated, Action::dunno, ""};
+    rule.pattern = *std::move(pattern);
     rest = trimmed(rest);
+    if (rule.step == Step::open) {
+        if (!rest.empty()) return malformed_check("unexpected text after the pattern of \"if\"");
+        return rule;
+    }
     const auto word = rest.substr(0, rest.find_first_of(" \t"));
     const auto known =
         std::ranges::find_if(words, [&](const Word& w) { return smtp::same_ignoring_case(w.name, word); });
@@ -96,11 +122,40 @@ std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::st
     return rule;
 }
 
+std::expected<HeaderChecks::Step, smtp::Malformed> HeaderChecks::step_of(std::string_view line, Use use) {
+    auto rule = rule_of(line, use);
+    if (!rule) return std::unexpected(std::move(rule).error());
+    return rule->step;
+}
+
+std::expected<std::vector<std::string>, smtp::Malformed>
+HeaderChecks::open_conditions(std::span<const std::string> lines) {
+    std::vector<std::string> open;
+    for (const auto& line : lines) {
+        auto rest = trimmed(line);
+        const auto step = take_step(rest);
+        if (step == Step::open) open.push_back(line);
+        if (step != Step::close) continue;
+        if (open.empty()) return malformed_check("\"endif\" without \"if\"");
+        open.pop_back();
+    }
+    return open;
+}
+
 std::expected<HeaderChecks, smtp::Malformed> HeaderChecks::parse(std::span<const std::string> lines, Use use) {
+    const auto without_end = open_conditions(lines);
+    if (!without_end) return std::unexpected(without_end.error());
+    if (!without_end->empty()) return malformed_check(fmt::format("\"{}\" without \"endif\"", without_end->back()));
     HeaderChecks checks;
+    std::vector<std::size_t> open;
     for (const auto& line : lines) {
         auto rule = rule_of(line, use);
         if (!rule) return std::unexpected(std::move(rule).error());
+        if (rule->step == Step::open) open.push_back(checks.rules_.size());
+        if (rule->step == Step::close) {
+            checks.rules_[open.back()].end = checks.rules_.size();
+            open.pop_back();
+        }
         checks.rules_.push_back(*std::move(rule));
     }
     return checks;
@@ -111,6 +166,13 @@ bool HeaderChecks::keeps_mail_out() const {
         return rule.action == Action::reject || rule.action == Action::discard || rule.action == Action::hold ||
                rule.action == Action::redirect || rule.action == Action::filter;
     });
+}
+
+bool HeaderChecks::decides_about_mail(std::size_t rule) const {
+    const auto end = rules_[rule].step == Step::open ? rules_[rule].end : rule + 1;
+    return std::any_of(rules_.begin() + static_cast<std::ptrdiff_t>(rule),
+                       rules_.begin() + static_cast<std::ptrdiff_t>(end),
+                       [](const Rule& each) { return is_never_skipped(each.action); });
 }
 
 std::vector<std::string> HeaderChecks::filters() const {
@@ -127,15 +189,22 @@ HeaderChecks::Run::Run(const HeaderChecks& checks)
       warned_(checks.rules_.size()) {}
 
 std::optional<HeaderChecks::Finding> HeaderChecks::Run::too_long(std::size_t number, std::size_t rule) {
-    const auto& [pattern, negated, action, text] = checks_.rules_[rule];
-    if (action == Action::reject || action == Action::discard || action == Action::hold || action == Action::filter)
-        return Finding{number, Action::defer, fmt::format("rule {} takes too long", pattern.text())};
+    const auto& text = checks_.rules_[rule].pattern->text();
+    if (checks_.decides_about_mail(rule))
+        return Finding{number, Action::defer, fmt::format("rule {} takes too long", text)};
     if (!warned_[rule]) {
         warned_[rule] = true;
-        warnings_.push_back(
-            fmt::format("header check {}: takes too long; it is skipped where it does", pattern.text()));
+        warnings_.push_back(fmt::format("header check {}: takes too long; it is skipped where it does", text));
     }
     return std::nullopt;
+}
+
+PatternMatch::Result HeaderChecks::Run::match(const Pattern& pattern, std::string_view subject) {
+    const auto allowed = std::min(steps_per_subject, steps_left_);
+    auto steps = allowed;
+    const auto result = allowed > 0 ? match_.match(pattern, subject, steps) : PatternMatch::Result::too_long;
+    steps_left_ -= std::max(allowed - std::max<std::int64_t>(steps, 0), steps_of_a_call);
+    return result;
 }
 
 std::optional<HeaderChecks::Finding> HeaderChecks::Run::check(std::size_t number, std::string_view field) {
@@ -145,16 +214,16 @@ std::optional<HeaderChecks::Finding> HeaderChecks::Run::check(std::size_t number
     const auto subject = subject_of(field);
     for (std::size_t i = 0; i < checks_.rules_.size(); ++i) {
         const auto& rule = checks_.rules_[i];
-        const auto allowed = std::min(steps_per_subject, steps_left_);
-        auto steps = allowed;
-        const auto result = allowed > 0 ? match_.match(rule.pattern, subject, steps) : PatternMatch::Result::too_long;
-        steps_left_ -= std::max(allowed - std::max<std::int64_t>(steps, 0), steps_of_a_call);
-        if (result == PatternMatch::Result::too_long) {
+        if (rule.step == Step::close) continue;
+        const auto result = match(*rule.pattern, subject);
+        if (result == PatternMatch::Result::too_long)
             if (auto finding = too_long(number, i)) return finding;
+        const bool matches = result == PatternMatch::Result::yes;
+        if (result == PatternMatch::Result::too_long || matches == rule.negated) {
+            if (rule.step == Step::open) i = rule.end;
             continue;
         }
-        const bool matches = result == PatternMatch::Result::yes;
-        if (matches == rule.negated) continue;
+        if (rule.step == Step::open) continue;
         if (rule.action == Action::dunno) return std::nullopt;
         return Finding{number, rule.action, match_.filled_in(rule.text, subject, longest_text)};
     }

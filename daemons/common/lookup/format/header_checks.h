@@ -1,5 +1,6 @@
 // Regular expressions on the fields of a message's header or the lines of its body, and the action for a message that
-// matches: the tables of Postfix's header_checks and body_checks, one rule a line, as far as they are commonly used.
+// matches: the tables of Postfix's header_checks and body_checks, one rule a line, as far as they are commonly used,
+// with "if /pattern/" and "endif" around rules that are tried only where it matches.
 // Compiled once. Pure: fields in, findings out; the work on each field and on one message is bounded, however bad a
 // pattern is; a rule that keeps mail out and takes too long defers the message. Knows no messages.
 #pragma once
@@ -57,6 +58,13 @@ public:
     static std::expected<HeaderChecks, smtp::Malformed> parse(std::span<const std::string> lines,
                                                               Use use = Use::header);
 
+    // What one line is.
+    enum class Step : std::uint8_t { rule, open, close }; // "if /pattern/", "endif"
+    // The same of a single line, wherever it stands.
+    static std::expected<Step, smtp::Malformed> step_of(std::string_view line, Use use);
+    // The lines "if /pattern/" that have no "endif" yet; the error: there is one without its "if".
+    static std::expected<std::vector<std::string>, smtp::Malformed> open_conditions(std::span<const std::string> lines);
+
     bool empty() const { return rules_.empty(); }
     // Is there a rule that rejects, discards, holds, redirects or filters messages?
     bool keeps_mail_out() const;
@@ -78,6 +86,7 @@ public:
 
     private:
         std::optional<Finding> too_long(std::size_t number, std::size_t rule);
+        PatternMatch::Result match(const Pattern& pattern, std::string_view subject);
         const HeaderChecks& checks_;
         PatternMatch match_;
         std::int64_t steps_left_;  // of all rules, for the rest of the message
@@ -88,12 +97,16 @@ public:
 
 private:
     struct Rule {
-        Pattern pattern;
+        Step step = Step::rule;
+        std::optional<Pattern> pattern; // nothing: close
         bool negated = false;
         Action action = Action::dunno;
         std::string text;
+        std::size_t end = 0; // open: the place of its endif
     };
     static std::expected<Rule, smtp::Malformed> rule_of(std::string_view line, Use use);
+    // Does this rule, or one that depends on it, keep mail out for as long as it is not known whether it matches?
+    bool decides_about_mail(std::size_t rule) const;
     std::vector<Rule> rules_;
 };
 

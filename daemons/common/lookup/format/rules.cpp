@@ -52,6 +52,7 @@ std::expected<RuleTable::Rule, smtp::Malformed> RuleTable::rule_of(std::string_v
     Rule rule;
     if (takes_word(line, "endif")) {
         rule.step = Step::close;
+        rule.value = line;
         return rule;
     }
     if (takes_word(line, "if")) rule.step = Step::open;
@@ -61,10 +62,7 @@ std::expected<RuleTable::Rule, smtp::Malformed> RuleTable::rule_of(std::string_v
     if (!what) return std::unexpected(std::move(what).error());
     rule.what = *std::move(what);
     rule.value = trimmed(line);
-    if (rule.step == Step::open) {
-        if (!rule.value.empty()) return malformed_rule("unexpected text after the condition");
-        return rule;
-    }
+    if (rule.step == Step::open) return rule;
     if (rule.value.empty()) return malformed_rule("the value is missing");
     const auto* pattern = std::get_if<common::Pattern>(&rule.what);
     if (const auto group = pattern ? common::highest_group(rule.value) : 0; group > 0) {
@@ -90,6 +88,8 @@ std::unique_ptr<const TableContents> RuleTable::read(std::string_view text, Cond
             continue;
         }
         rule->line = number;
+        if (rule->step != Step::value && !rule->value.empty()) // as in Postfix: without it, more rules would apply
+            out->problems_.add(number, "unexpected text after the condition; ignored");
         if (rule->step == Step::close && open.empty()) {
             out->problems_.add(number, "\"endif\" without \"if\"; skipped");
             continue;

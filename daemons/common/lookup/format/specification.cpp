@@ -15,7 +15,7 @@ struct Name {
 constexpr Name names[] = {{"text", Kind::text},    {"lmdb", Kind::lmdb},           {"regexp", Kind::regexp},
                           {"cidr", Kind::cidr},    {"socketmap", Kind::socketmap}, {"tcp", Kind::tcp},
                           {"mysql", Kind::mysql},  {"pgsql", Kind::pgsql},         {"ldap", Kind::ldap},
-                          {"static", Kind::fixed}, {"table", Kind::section}};
+                          {"static", Kind::fixed}, {"table", Kind::section},       {"patterns", Kind::section}};
 
 // Types with another name in Postfix, or without support here.
 struct Foreign {
@@ -31,6 +31,8 @@ constexpr Foreign foreign[] = {
     {"sqlite", "write \"table:NAME\" and a section [table.NAME] with kind = \"sqlite\""},
     {"memcache", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
     {"inline", "write \"table:NAME\" and a section [table.NAME] with kind = \"entries\""},
+    {"unionmap", "write \"table:NAME\" and a section [table.NAME] with kind = \"union\""},
+    {"pipemap", "write \"table:NAME\" and a section [table.NAME] with kind = \"chain\""},
 };
 
 std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
@@ -101,7 +103,7 @@ std::expected<Specification, smtp::Malformed> Specification::parse(std::string_v
     case Kind::section:
         if (rest.empty() || rest.find_first_of(" :/") != rest.npos)
             return malformed(fmt::format("\"{}\" does not name a section [table.NAME]", smtp::printable(text, 200)));
-        return Specification{Kind::section, std::string(rest), {}};
+        return Specification{.kind = Kind::section, .name = std::string(rest), .patterns = word == "patterns"};
     default: return file(known->kind, rest);
     }
 }

@@ -20,7 +20,7 @@ enum class Kind : std::uint8_t {
     pgsql,     // … of a PostgreSQL server
     ldap,      // … of an LDAP directory
     fixed,     // "static:VALUE": every key has that value
-    section,   // [table.NAME] says what it is
+    section,   // [table.NAME] says what it is: "table:NAME", or "patterns:NAME" where it is asked for whole keys only
 };
 
 // Those that the process maps asks: queries of databases, each described in a file of its own.
@@ -33,6 +33,7 @@ struct Specification {
     std::string name = {}; // path of a file (of an lmdb, with its ".lmdb"), a section's name, a socket map's name
     common::ServiceAddress address = {}; // of socketmap and tcp
     std::string value = {};              // of fixed
+    bool patterns = false;               // of a section
 
     // Paths are absolute, addresses numeric ("localhost" is 127.0.0.1). The error says what is expected instead.
     static std::expected<Specification, smtp::Malformed> parse(std::string_view text);

@@ -2,13 +2,14 @@
 #include "daemons/common/lookup/format/key_value.h"
 #include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/lookup/tables/combined_table.h"
 #include "daemons/common/lookup/tables/lmdb_table.h"
+#include "daemons/common/lookup/tables/section_contents.h"
 #include "daemons/common/lookup/tables/sqlite_table.h"
 #include "daemons/common/runtime/read_file.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace tables {
 
@@ -21,9 +22,31 @@ const config::LookupTable* section_of(const Specification& what, const std::vect
     return found == sections.end() ? nullptr : &*found;
 }
 
-Answer of_section(const config::LookupTable& section, std::string_view key) {
-    if (section.kind == config::LookupKind::entries)
-        return TextTable::read(fmt::format("{}", fmt::join(section.entries, "\n")))->find(key);
+Answer ask(const Specification& what, const std::vector<config::LookupTable>& sections, std::string_view key);
+
+// Without waiting: whatever is needed for an answer is read for it.
+class SingleTable final : public Table {
+public:
+    SingleTable(const std::string& table, const std::vector<config::LookupTable>& sections)
+        : table_(table), sections_(sections) {}
+    Answer find(std::string_view key, smtp::Now) override { return look_up_once(table_, sections_, key); }
+    bool ask(const std::string&, smtp::Now) override { return false; }
+    std::string problem() const override { return ""; }
+
+private:
+    const std::string& table_;
+    const std::vector<config::LookupTable>& sections_;
+};
+
+Answer of_section(const config::LookupTable& section, const std::vector<config::LookupTable>& sections,
+                  std::string_view key) {
+    if (const auto contents = section_contents(section)) return contents->find(key);
+    if (config::is_combined(section.kind)) {
+        std::vector<CombinedTable::Make> parts;
+        for (const auto& part : section.tables)
+            parts.emplace_back([&](const Table::OnAnswer&) { return std::make_unique<SingleTable>(part, sections); });
+        return CombinedTable(section.kind, parts, [](const std::string&) {}).find(key, {});
+    }
     if (section.kind != config::LookupKind::sqlite) return Answer::unavailable("only its service can answer");
     const auto answers =
         ask_sqlite({section.database, section.query, section.timeout, section.cache}, {std::string(key)});
@@ -34,7 +57,7 @@ Answer of_section(const config::LookupTable& section, std::string_view key) {
 Answer ask(const Specification& what, const std::vector<config::LookupTable>& sections, std::string_view key) {
     if (what.kind == Kind::section) {
         const auto* section = section_of(what, sections);
-        return section ? of_section(*section, key) : Answer::unavailable("there is no such section");
+        return section ? of_section(*section, sections, key) : Answer::unavailable("there is no such section");
     }
     if (what.kind == Kind::fixed) return Answer::found(what.value);
     if (what.kind == Kind::socketmap || what.kind == Kind::tcp || is_database(what.kind))
@@ -59,7 +82,9 @@ bool is_service(std::string_view table, const std::vector<config::LookupTable>& 
     if (what->kind != Kind::section)
         return what->kind == Kind::socketmap || what->kind == Kind::tcp || is_database(what->kind);
     const auto* section = section_of(*what, sections);
-    return section && (section->kind == config::LookupKind::socketmap || section->kind == config::LookupKind::tcp);
+    if (!section) return false;
+    return section->kind == config::LookupKind::socketmap || section->kind == config::LookupKind::tcp ||
+           std::ranges::any_of(section->tables, [&](const auto& part) { return is_service(part, sections); });
 }
 
 Answer look_up_once(std::string_view table, const std::vector<config::LookupTable>& sections, std::string_view key) {

@@ -2,9 +2,11 @@
 #include "daemons/common/lookup/format/key_value.h"
 #include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/lookup/tables/combined_table.h"
 #include "daemons/common/lookup/tables/file_table.h"
 #include "daemons/common/lookup/tables/lmdb_table.h"
 #include "daemons/common/lookup/tables/remote_table.h"
+#include "daemons/common/lookup/tables/section_contents.h"
 #include "daemons/common/lookup/tables/sqlite_table.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -27,16 +29,21 @@ private:
     std::string why_;
 };
 
-// The entries of a [table.NAME].
-class FewEntries final : public Table {
+// The entries or rules of a [table.NAME].
+class HeldTable final : public Table {
 public:
-    explicit FewEntries(const std::vector<std::string>& lines)
-        : contents_(TextTable::read(fmt::format("{}", fmt::join(lines, "\n")))) {}
-    Answer find(std::string_view key, smtp::Now) override { return contents_->find(key); }
+    HeldTable(std::string name, std::unique_ptr<const TableContents> contents)
+        : name_(std::move(name)), contents_(std::move(contents)) {}
+    Answer find(std::string_view key, smtp::Now) override {
+        auto answer = contents_->find(key);
+        if (answer.status == Answer::Status::unavailable) answer.why = fmt::format("table {}: {}", name_, answer.why);
+        return answer;
+    }
     bool ask(const std::string&, smtp::Now) override { return false; }
     std::string problem() const override { return ""; }
 
 private:
+    std::string name_;
     std::unique_ptr<const TableContents> contents_;
 };
 
@@ -96,11 +103,12 @@ void Tables::configure(const std::vector<config::LookupTable>& sections, std::st
 
 Table& Tables::table(std::string_view specification) {
     if (const auto found = tables_.find(specification); found != tables_.end()) return *found->second;
-    return *tables_.emplace(specification, make(std::string(specification))).first->second;
+    const std::string name(specification);
+    auto made = make(name, [this, name](const std::string& key) { answered_(name, key); });
+    return *tables_.emplace(name, std::move(made)).first->second;
 }
 
-std::unique_ptr<Table> Tables::make(const std::string& name) {
-    const auto known = [this, name](const std::string& key) { answered_(name, key); };
+std::unique_ptr<Table> Tables::make(const std::string& name, OnAnswer known) {
     const auto what = Specification::parse(name);
     if (!what) return std::make_unique<NoTable>(what.error().why);
     const auto file = [&](Read read) {
@@ -127,12 +135,17 @@ std::unique_ptr<Table> Tables::make(const std::string& name) {
     if (section == sections_.end())
         return std::make_unique<NoTable>(
             fmt::format("table {}: there is no [table.{}] in the configuration", name, what->name));
-    return make(name, *section);
+    return make(name, *section, std::move(known));
 }
 
-std::unique_ptr<Table> Tables::make(const std::string& name, const config::LookupTable& section) {
-    const auto known = [this, name](const std::string& key) { answered_(name, key); };
-    if (section.kind == config::LookupKind::entries) return std::make_unique<FewEntries>(section.entries);
+std::unique_ptr<Table> Tables::make(const std::string& name, const config::LookupTable& section, OnAnswer known) {
+    if (auto contents = section_contents(section)) return std::make_unique<HeldTable>(name, std::move(contents));
+    if (config::is_combined(section.kind)) {
+        std::vector<CombinedTable::Make> parts; // the configuration's check: none of them contains itself
+        for (const auto& part : section.tables)
+            parts.emplace_back([this, &part](OnAnswer answered) { return make(part, std::move(answered)); });
+        return std::make_unique<CombinedTable>(section.kind, parts, std::move(known));
+    }
     if (section.kind == config::LookupKind::sqlite)
         return std::make_unique<SqliteTable>(
             loop_, log_, name, SqliteQuery{section.database, section.query, section.timeout, section.cache}, known);

@@ -1,6 +1,6 @@
 // The lookup tables that the configuration names, by their specifications as written there: files
 // ("text:/etc/postrider/virtual", "lmdb:…", "regexp:…", "cidr:…"), services ("socketmap:unix:/run/x:name",
-// "tcp:127.0.0.1:3000") and sections ("table:NAME" for [table.NAME]). Files are read again when they
+// "tcp:127.0.0.1:3000") and sections ("table:NAME" for [table.NAME], "patterns:NAME"). Files are read again when they
 // change, services are queried asynchronously; nothing here waits. Knows no mail: the caller decides which
 // keys are looked up, in which order, and what values mean. See postrider-tables(5).
 #pragma once
@@ -53,8 +53,9 @@ public:
 
 private:
     Table& table(std::string_view specification);
-    std::unique_ptr<Table> make(const std::string& name);
-    std::unique_ptr<Table> make(const std::string& name, const config::LookupTable& section);
+    using OnAnswer = std::function<void(const std::string& key)>;
+    std::unique_ptr<Table> make(const std::string& name, OnAnswer known);
+    std::unique_ptr<Table> make(const std::string& name, const config::LookupTable& section, OnAnswer known);
     void tell();
 
     common::Loop& loop_;

@@ -3,6 +3,7 @@
 #include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/lookup/tables/lmdb_table.h"
+#include "daemons/common/lookup/tables/section_contents.h"
 #include "daemons/common/lookup/tables/sqlite_table.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/text/pattern.h"
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <optional>
+#include <span>
 
 namespace tables {
 
@@ -49,6 +51,11 @@ void entries_of(std::string_view text, Taking& taking) {
         if (!taking({entry->key, entry->value, entry->line})) return;
 }
 
+void of_rules(const TableContents& rules, bool groups, Taking& taking) {
+    static_cast<const RuleTable&>(rules).each(
+        [&](std::uint32_t line, std::string_view value) { return taking({"", value, line, groups}); });
+}
+
 Scan of_file(const Specification& what, Taking& taking) {
     const auto text = common::read_bounded(what.name, max_linted_file);
     if (!text) return taking.cannot(std::strerror(text.error()));
@@ -56,9 +63,7 @@ Scan of_file(const Specification& what, Taking& taking) {
         entries_of(*text, taking);
     } else {
         const auto rules = what.kind == Kind::regexp ? RuleTable::read_regexp(*text) : RuleTable::read_cidr(*text);
-        static_cast<const RuleTable&>(*rules).each([&](std::uint32_t line, std::string_view value) {
-            return taking({"", value, line, what.kind == Kind::regexp});
-        });
+        of_rules(*rules, what.kind == Kind::regexp, taking);
     }
     return std::move(taking.scan);
 }
@@ -88,6 +93,26 @@ Scan of_sqlite(const SqliteQuery& query, Taking& taking, std::size_t most) {
     }
     taking.scan.whole = !more;
     return std::move(taking.scan);
+}
+
+// Of each of the tables, of which the lines are not known to the caller.
+Scan of_parts(std::span<const std::string> parts, const std::vector<config::LookupTable>& sections,
+              const std::function<void(const TableValue&)>& take, std::size_t most) {
+    Scan out;
+    for (const auto& part : parts) {
+        auto scan = each_value(
+            part, sections,
+            [&](const TableValue& value) {
+                auto without_line = value;
+                without_line.line = 0;
+                take(without_line);
+            },
+            most - out.examined);
+        out.examined += scan.examined;
+        out.whole = out.whole && scan.whole;
+        if (out.error.empty()) out.error = std::move(scan.error);
+    }
+    return out;
 }
 
 } // namespace
@@ -124,6 +149,12 @@ Scan each_value(std::string_view table, const std::vector<config::LookupTable>& 
     case config::LookupKind::entries:
         for (const auto& entry : section->entries) entries_of(entry, taking);
         return std::move(taking.scan);
+    case config::LookupKind::regexp:
+    case config::LookupKind::cidr:
+        of_rules(*section_contents(*section), section->kind == config::LookupKind::regexp, taking);
+        return std::move(taking.scan);
+    case config::LookupKind::merged: return of_parts(section->tables, sections, take, most);
+    case config::LookupKind::chained: return of_parts({&section->tables.back(), 1}, sections, take, most);
     case config::LookupKind::sqlite:
         return of_sqlite({section->database, section->query, section->timeout, section->cache}, taking, most);
     case config::LookupKind::socketmap:

@@ -57,6 +57,49 @@ TEST_CASE("rules as Postfix's tables have them") {
     }
 }
 
+TEST_CASE("rules between if and endif are tried only where the condition holds") {
+    const std::vector<std::string> header = {"From: Ann <ann@example.org>\r\n", "Subject: money\r\n", "X-Old: ann\r\n"};
+    struct Row {
+        std::vector<std::string> rules;
+        Found found;
+    };
+    for (const auto& row : std::vector<Row>{
+             {{"if /^From:/", "/ann/ HOLD", "endif"}, {"0 hold: "}},
+             {{"if /^to:/", "/ann/ HOLD", "endif", "/ann/ WARN"}, {"0 warn: ", "2 warn: "}},
+             {{"if !/^From:/", "/ann/ HOLD", "endif"}, {"2 hold: "}},
+             {{"IF/^From:/", "/ann/ HOLD", "ENDIF", "/money/ WARN"}, {"0 hold: ", "1 warn: "}},
+             {{"if /^(From|X-Old):/", "if !/^X-/", "/(ann@)/ WARN $1", "endif", "/(ann)/ INFO $1", "endif",
+               "/./ STRIP"},
+              {"0 warn: ann@", "1 strip: ", "2 info: ann"}},
+             {{"if /ann/", "if /Subject/", "/./ WARN never", "endif", "endif"}, {}},
+             {{"if /ann/", "endif"}, {}},
+             {{"if /^from:/i", "/./ WARN", "endif"}, {}},
+         }) {
+        CAPTURE(row.rules.front());
+        CHECK(found(row.rules, header) == row.found);
+    }
+    for (const auto& [lines, why] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"/a/ WARN", "endif"}, "\"endif\" without \"if\""},
+             {{"if /a/", "if /b/", "/a/ WARN", "endif"}, "\"if /a/\" without \"endif\""},
+             {{"if /a/ REJECT", "endif"}, "unexpected text after the pattern of \"if\""},
+             {{"if /a/", "endif /a/"}, "unexpected text after \"endif\""},
+             {{"if a", "endif"}, "expected a pattern such as \"/^Subject: .*lottery/\""}}) {
+        const auto read = HeaderChecks::parse(lines);
+        REQUIRE_FALSE(read);
+        CHECK(read.error().why == why);
+    }
+}
+
+TEST_CASE("a condition that takes too long keeps mail out where its rules do") {
+    const std::vector<std::string> evil = {"X: " + std::string(5'000, 'a') + "!\r\n"};
+    CHECK(found({"if /^X: (a+)+$/", "/!/ INFO there", "if /!/", "/never/ REJECT", "endif", "endif"}, evil) ==
+          Found{"0 defer: rule /^X: (a+)+$/ takes too long"});
+    const auto findings = checks({"if !/^X: (a+)+$/", "/!/ INFO there", "endif", "/!/ WARN"}).check(evil);
+    REQUIRE(findings.found.size() == 1);
+    CHECK(findings.found[0].action == Action::warn);
+    CHECK(findings.warnings.size() == 1);
+}
+
 TEST_CASE("what is no rule") {
     for (const auto& [line, why] : std::vector<std::pair<std::string, std::string>>{
              {"", "expected a pattern such as \"/^Subject: .*lottery/\""},

@@ -76,7 +76,9 @@ TEST_CASE("regexp tables: bad rules are passed over and said, the others count")
                              "nothing; skipped"},
         {"/a/ b\nendif", "2:\"endif\" without \"if\"; skipped"},
         {"/a/ b\nif /x/\n/c/ d", "2:\"if\" without \"endif\"; it applies to the end of the file"},
-        {"/a/ b\nif /x/ y\n", "2:unexpected text after the condition; skipped"},
+        {"/a/ b\nif /x/ y\n/z/ c\nendif\n", "2:unexpected text after the condition; ignored"},
+        {"if /x/ y\n/a/ c\nendif\n/a/ b\n", "1:unexpected text after the condition; ignored"},
+        {"if /x/\n/a/ c\nendif /x/\n/a/ b\n", "3:unexpected text after the condition; ignored"},
     };
     for (const auto& row : rows) {
         CAPTURE(row.text);

@@ -25,8 +25,8 @@ TEST_CASE("[table.NAME]: what is missing is said") {
     } rows[] = {
         {"[table.x]\n", "f.toml:1:8: table.x: required key \"kind\" is missing"},
         {"[table.x]\nkind = \"mysql\"\n",
-         "f.toml:2:8: table.x.kind: \"mysql\" is not a valid value: expected one of \"entries\", \"sqlite\", "
-         "\"socketmap\", \"tcp\""},
+         "f.toml:2:8: table.x.kind: \"mysql\" is not a valid value: expected one of \"entries\", \"regexp\", "
+         "\"cidr\", \"sqlite\", \"socketmap\", \"tcp\", \"union\", \"chain\""},
         {"[table.x]\nkind = \"entries\"\n", "f.toml:1:8: table.x: required key \"entries\" is missing"},
         {"[table.x]\nkind = \"entries\"\nentries = [\"alone\"]\n",
          "f.toml:3:12: table.x.entries: \"alone\": expected \"key value\""},

@@ -4,6 +4,7 @@
 #include "daemons/common/lookup/tables/answer_cache.h"
 #include "daemons/common/lookup/tables/file_table.h"
 #include "daemons/common/lookup/tables/lmdb_table.h"
+#include "daemons/common/lookup/tables/single_lookup.h"
 #include "daemons/common/lookup/tables/sqlite_table.h"
 #include "daemons/common/lookup/tables/tables.h"
 #include "tests/temporary_directory.h"
@@ -304,6 +305,80 @@ TEST_CASE("entries in the configuration, and names that lead nowhere") {
     CHECK(world.tables.problem() == "\"hash:/x\": table type hash is not supported; write "
                                     "\"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\"; "
                                     "table table:none: there is no [table.none] in the configuration");
+}
+
+namespace {
+
+config::LookupTable section(std::string name, config::LookupKind kind, std::vector<std::string> of) {
+    config::LookupTable out;
+    out.name = std::move(name), out.kind = kind;
+    (kind == config::LookupKind::entries ? out.entries
+     : config::is_combined(kind)         ? out.tables
+                                         : out.rules) = std::move(of);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("rules in the configuration") {
+    using Kind = config::LookupKind;
+    World world;
+    world.tables.configure({section("re", Kind::regexp, {"if /@a$/", "/^(.*)-x@/ $1@b", "endif", "/^(x+)+$/ y"}),
+                            section("net", Kind::cidr, {"192.0.2.0/24 OK"})});
+    CHECK(world.find("patterns:re", "ann-x@a") == "ann@b");
+    CHECK(world.find("patterns:re", "ann-x@c") == "-");
+    CHECK(world.tables.find("patterns:re", "ann-x@a").written == "$1@b");
+    CHECK(world.find("patterns:re", std::string(60, 'x') + "!").starts_with("!table patterns:re: line 4: "));
+    CHECK(world.find("patterns:net", "192.0.2.9") == "OK");
+}
+
+TEST_CASE("several tables as one, some of which have to be asked") {
+    using Kind = config::LookupKind;
+    TemporaryDirectory here;
+    const auto path = (here.path() / "u.sqlite").string();
+    sql(path, "CREATE TABLE a(k TEXT PRIMARY KEY, v TEXT); INSERT INTO a VALUES('ann', 'from-sql');"
+              "INSERT INTO a VALUES('two', 'three');");
+    config::LookupTable asked;
+    asked.name = "sql", asked.kind = Kind::sqlite, asked.database = path;
+    asked.query = "SELECT v FROM a WHERE k = ?";
+    World world;
+    world.tables.configure({
+        asked,
+        section("few", Kind::entries, {"ann a,b", "one two", "three end"}),
+        section("re", Kind::regexp, {"/^(a.*)$/ re-$1"}),
+        section("all", Kind::merged, {"table:few", "table:sql", "patterns:re"}),
+        section("steps", Kind::chained, {"table:few", "table:sql", "table:few"}),
+        section("within", Kind::merged, {"static:x", "table:steps"}),
+        section("broken", Kind::merged, {"table:few", "text:/nonexistent"}),
+        section("dangling", Kind::chained, {"table:few", "text:/nonexistent"}),
+    });
+    CHECK(world.find("table:all", "ann") == "a,b,from-sql,re-ann");
+    CHECK(world.tables.find("table:all", "ann").written == "a,b,from-sql,re-$1");
+    CHECK(world.find("table:all", "two") == "three");
+    CHECK(world.find("table:all", "none") == "-");
+    CHECK(world.find("table:steps", "one") == "end");
+    CHECK(world.find("table:steps", "ann") == "-");
+    CHECK(world.find("table:steps", "three") == "-");
+    CHECK(world.find("table:within", "one") == "x,end");
+    CHECK(world.find("table:broken", "ann").starts_with("!table text:/nonexistent: "));
+    CHECK(world.find("table:dangling", "none") == "-"); // the second one is not asked
+    CHECK(world.find("table:dangling", "one").starts_with("!table text:/nonexistent: "));
+    // Many keys at once, each told once; a key that a table is asked for twice, too.
+    world.told.clear();
+    for (int round = 0; round < 2; ++round)
+        for (int i = 0; i < 50; ++i) world.tables.ask("table:all", fmt::format("a{}", i));
+    while (world.told.size() < 50) world.loop.run();
+    CHECK(std::set<std::string>(world.told.begin(), world.told.end()).size() == 50);
+    CHECK(said(world.tables.find("table:all", "a7")) == "re-a7");
+    const std::vector<config::LookupTable> same = {
+        section("few", Kind::entries, {"one two", "two three"}),
+        section("steps", Kind::chained, {"table:few", "table:few"}),
+        section("far", Kind::merged, {"table:steps", "socketmap:unix:/nonexistent:x"}),
+    };
+    CHECK(said(look_up_once("table:steps", same, "one")) == "three");
+    CHECK(said(look_up_once("table:far", same, "one")).starts_with("!table table:far: "));
+    CHECK(is_service("table:far", same));
+    CHECK_FALSE(is_service("table:steps", same));
 }
 
 TEST_CASE("answers are kept for a while, and not more than a bound") {

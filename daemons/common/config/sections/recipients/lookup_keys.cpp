@@ -13,10 +13,30 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr EnumValue<LookupKind> kinds[] = {{"entries", LookupKind::entries},
-                                           {"sqlite", LookupKind::sqlite},
-                                           {"socketmap", LookupKind::socketmap},
-                                           {"tcp", LookupKind::tcp}};
+constexpr EnumValue<LookupKind> kinds[] = {{"entries", LookupKind::entries},     {"regexp", LookupKind::regexp},
+                                           {"cidr", LookupKind::cidr},           {"sqlite", LookupKind::sqlite},
+                                           {"socketmap", LookupKind::socketmap}, {"tcp", LookupKind::tcp},
+                                           {"union", LookupKind::merged},        {"chain", LookupKind::chained}};
+
+// One rule of a table, as a line of its file would be; which kind of rule is not known yet.
+Refusal read_rule(std::string_view text, std::string& value) {
+    if (auto refusal = any_text(value).set(text)) return refusal;
+    if (text.empty() || text.front() == ' ' || text.front() == '\t' || text.front() == '#')
+        return fmt::format("\"{}\": expected a rule such as \"/pattern/ value\"", smtp::printable(text, 100));
+    return std::nullopt;
+}
+
+// The same rule may be there twice, "endif" for one.
+ListKey table_rules(std::vector<std::string>& rules) {
+    return {.clear = [&rules] { rules.clear(); },
+            .add = [&rules](std::string_view text) -> Refusal {
+                std::string rule;
+                auto refusal = read_rule(text, rule);
+                if (!refusal) rules.push_back(std::move(rule));
+                return refusal;
+            },
+            .show = [&rules] { return rules; }};
+}
 
 } // namespace
 
@@ -37,12 +57,24 @@ ListKey check_rules(std::vector<std::string>& values, CheckedPart part) {
                      : part == CheckedPart::body            ? Use::body
                      : part == CheckedPart::outgoing_header ? Use::outgoing_header
                                                             : Use::outgoing_body;
-    return list_of<std::string>(values, [use](std::string_view text, std::string& value) -> Refusal {
-        value = text;
-        const auto read = common::HeaderChecks::parse({&value, 1}, use);
-        if (read) return std::nullopt;
-        return fmt::format("\"{}\": {}", smtp::printable(text, 100), read.error().why);
-    });
+    // The same line may be there twice, "endif" for one.
+    return {.clear = [&values] { values.clear(); },
+            .add = [&values, use](std::string_view text) -> Refusal {
+                const auto step = common::HeaderChecks::step_of(text, use);
+                if (!step) return fmt::format("\"{}\": {}", smtp::printable(text, 100), step.error().why);
+                values.emplace_back(text);
+                if (*step != common::HeaderChecks::Step::close) return std::nullopt;
+                const auto open = common::HeaderChecks::open_conditions(values);
+                if (open) return std::nullopt;
+                values.pop_back();
+                return open.error().why;
+            },
+            .show = [&values] { return values; },
+            .finish = [&values]() -> Refusal {
+                const auto open = common::HeaderChecks::open_conditions(values);
+                if (!open || open->empty()) return std::nullopt;
+                return fmt::format("\"{}\" without \"endif\"", smtp::printable(open->back(), 100));
+            }};
 }
 
 ListKey reply_patterns(std::vector<std::string>& values) {
@@ -66,46 +98,65 @@ ListKey optional_lookup_tables(std::optional<std::vector<std::string>>& values) 
 }
 
 Section section_for(LookupTable& s) {
-    return {"table.<name>",
-            "A lookup table that needs more settings than a type and a location. Lists of tables refer to it as "
-            "\"table:NAME\". Text files, compiled files, regular expressions and networks need no such section: see "
-            "postrider-tables(5).",
-            {
-                {"kind", one_of(s.kind, kinds),
-                 "Type of the table. \"entries\": the entries listed here. \"sqlite\": a query of an SQLite database. "
-                 "\"socketmap\", \"tcp\": a service with the protocol of Sendmail's socket maps, or with that of "
-                 "Postfix's tcp_table(5).",
-                 "\"sqlite\""},
-                {"entries",
-                 list_of<std::string>(s.entries,
-                                      [](std::string_view text, std::string& value) -> Refusal {
-                                          const auto blank = text.find_first_of(" \t");
-                                          std::string plain;
-                                          if (auto refusal = any_text(plain).set(text)) return refusal;
-                                          if (blank == 0 || blank == text.npos ||
-                                              text.find_first_not_of(" \t", blank) == text.npos)
-                                              return fmt::format("\"{}\": expected \"key value\"",
-                                                                 smtp::printable(text, 100));
-                                          value = text;
-                                          return std::nullopt;
-                                      }),
-                 "For kind \"entries\": strings \"key value\".", "[\"sales@example.com ann@example.com\"]"},
-                {"database", any_text(s.database), "For kind \"sqlite\": file of the database. It is only read.",
-                 "\"/var/lib/mail/users.sqlite\""},
-                {"query", any_text(s.query),
-                 "For kind \"sqlite\": a SELECT with one parameter, ? or :key, which is replaced by the key in lower "
-                 "case. The values in the first column of all rows are joined with commas; no rows mean that the key "
-                 "does not exist.",
-                 "\"SELECT target FROM aliases WHERE address = ?\""},
-                {"address", service_address(s.address), "For kinds \"socketmap\" and \"tcp\": address of the service.",
-                 "\"unix:/run/users/map.sock\""},
-                {"map", any_text(s.map), "For kind \"socketmap\": the service's name for this table.", "\"aliases\""},
-                {"timeout", DurationKey{&s.timeout, 100ms, 5min},
-                 "For kinds \"sqlite\", \"socketmap\" and \"tcp\": time limit for a reply. After that, the table is "
-                 "temporarily unavailable, and mail that depends on it waits.",
-                 ""},
-                {"cache", DurationKey{&s.cache, 1s, 1h}, "How long a reply is cached, for the same kinds.", ""},
-            }};
+    return {
+        "table.<name>",
+        "A lookup table that needs more settings than a type and a location. Lists of tables refer to it as "
+        "\"table:NAME\", or as \"patterns:NAME\" if its keys are patterns or networks (kinds \"regexp\" and "
+        "\"cidr\", and \"union\" and \"chain\" whose first table is such a one). Text files, compiled files, "
+        "regular expressions and networks in files need no such section: see postrider-tables(5).",
+        {
+            {"kind", one_of(s.kind, kinds),
+             "Type of the table. \"entries\": the entries listed here. \"regexp\", \"cidr\": the rules listed here. "
+             "\"sqlite\": a query of an SQLite database. "
+             "\"socketmap\", \"tcp\": a service with the protocol of Sendmail's socket maps, or with that of "
+             "Postfix's tcp_table(5). \"union\": the values that all tables in \"tables\" have for the key, joined "
+             "with commas. \"chain\": the value in each of these tables is the key in the next one, and the value in "
+             "the last one is the result. A union and a chain are unavailable while one of their tables is.",
+             "\"sqlite\""},
+            {"entries",
+             list_of<std::string>(s.entries,
+                                  [](std::string_view text, std::string& value) -> Refusal {
+                                      const auto blank = text.find_first_of(" \t");
+                                      std::string plain;
+                                      if (auto refusal = any_text(plain).set(text)) return refusal;
+                                      if (blank == 0 || blank == text.npos ||
+                                          text.find_first_not_of(" \t", blank) == text.npos)
+                                          return fmt::format("\"{}\": expected \"key value\"",
+                                                             smtp::printable(text, 100));
+                                      value = text;
+                                      return std::nullopt;
+                                  }),
+             "For kind \"entries\": strings \"key value\".", "[\"sales@example.com ann@example.com\"]"},
+            {"rules", table_rules(s.rules),
+             "For kinds \"regexp\" and \"cidr\": rules as in the lines of such a file, one per string, also with "
+             "\"if\" and \"endif\".",
+             "['/^(.+)-request@lists\\.example\\.com$/ owner-$1@example.com']"},
+            {"tables", lookup_tables(s.tables), "For kinds \"union\" and \"chain\": tables, in order.",
+             "[\"pgsql:/etc/postrider/logins\", \"text:/etc/postrider/logins\"]"},
+            {"database", any_text(s.database), "For kind \"sqlite\": file of the database. It is only read.",
+             "\"/var/lib/mail/users.sqlite\""},
+            {"query", any_text(s.query),
+             "For kind \"sqlite\": a SELECT with one parameter, ? or :key, which is replaced by the key in lower "
+             "case. The values in the first column of all rows are joined with commas; no rows mean that the key "
+             "does not exist.",
+             "\"SELECT target FROM aliases WHERE address = ?\""},
+            {"address", service_address(s.address), "For kinds \"socketmap\" and \"tcp\": address of the service.",
+             "\"unix:/run/users/map.sock\""},
+            {"map", any_text(s.map), "For kind \"socketmap\": the service's name for this table.", "\"aliases\""},
+            {"timeout", DurationKey{&s.timeout, 100ms, 5min},
+             "For kinds \"sqlite\", \"socketmap\" and \"tcp\": time limit for a reply. After that, the table is "
+             "temporarily unavailable, and mail that depends on it waits.",
+             ""},
+            {"cache", DurationKey{&s.cache, 1s, 1h}, "How long a reply is cached, for the same kinds.", ""},
+        }};
+}
+
+bool has_only_whole_keys(const LookupTable& table) {
+    if (table.kind == LookupKind::regexp || table.kind == LookupKind::cidr) return true;
+    if (!is_combined(table.kind) || table.tables.empty()) return false;
+    const auto first = tables::Specification::parse(table.tables.front());
+    return first && (first->patterns || first->kind == tables::Kind::regexp || first->kind == tables::Kind::cidr ||
+                     first->kind == tables::Kind::tcp);
 }
 
 std::vector<std::string_view> missing_keys(const LookupTable& table) {
@@ -116,6 +167,10 @@ std::vector<std::string_view> missing_keys(const LookupTable& table) {
     switch (table.kind) {
     case LookupKind::none: need(false, "kind"); break;
     case LookupKind::entries: need(!table.entries.empty(), "entries"); break;
+    case LookupKind::regexp:
+    case LookupKind::cidr: need(!table.rules.empty(), "rules"); break;
+    case LookupKind::merged:
+    case LookupKind::chained: need(!table.tables.empty(), "tables"); break;
     case LookupKind::sqlite:
         need(!table.database.empty(), "database");
         need(!table.query.empty(), "query");

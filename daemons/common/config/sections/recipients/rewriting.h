@@ -15,8 +15,14 @@ inline constexpr decide::MailOrigin our_mail = decide::MailOrigin::local | decid
 struct Canonical {                                            // [canonical]; tables as written
     std::vector<std::string> sender, recipient;               // for the envelope
     std::vector<std::string> header_sender, header_recipient; // for fields of the header
-    decide::MailOrigin header_origins = our_mail;             // mail whose header is rewritten
-    bool rewrites_headers() const { return !header_sender.empty() || !header_recipient.empty(); }
+    std::vector<std::string> common;                          // for the results of the others
+    decide::MasqueradeClasses common_classes = {true, true, true, true};
+    bool repeat = false;                          // results are looked up again
+    decide::MailOrigin header_origins = our_mail; // mail whose header is rewritten
+    bool rewrites_headers() const {
+        return !header_sender.empty() || !header_recipient.empty() ||
+               (!common.empty() && (common_classes.header_sender || common_classes.header_recipient));
+    }
 };
 
 struct Generic {                     // [generic]

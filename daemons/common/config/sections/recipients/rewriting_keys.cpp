@@ -94,6 +94,18 @@ Section section_for(Canonical& s) {
              "[\"text:/etc/postrider/sender_canonical\"]"},
             {"header_recipient", lookup_tables(s.header_recipient), "Tables for To, Cc and the like.",
              "[\"text:/etc/postrider/recipient_canonical\"]"},
+            {"common", lookup_tables(s.common),
+             "Tables for what those above have made of an address, or for the address as it was if they do not have "
+             "it.",
+             "[\"text:/etc/postrider/canonical\"]"},
+            {"common_classes", classes_of_masquerade(s.common_classes),
+             "Addresses to which the tables in \"common\" are applied: \"envelope_sender\", \"envelope_recipient\", "
+             "\"header_sender\", \"header_recipient\".",
+             ""},
+            {"repeat", BoolKey{&s.repeat},
+             "Whether a result is looked up again in the same tables until nothing changes, at most ten times, as in "
+             "Postfix. Mail whose address still changes after that waits.",
+             ""},
             {"header_origins", flags_of(s.header_origins, origins_of_headers),
              "Mail whose header is rewritten, by its origin, as masquerade.header_origins. DKIM signatures that cover "
              "a rewritten field become invalid.",

@@ -131,12 +131,14 @@ Section section_for(Content& s) {
                  "message counts), BCC address sends it there as well, WARN [text] and INFO [text] write a log "
                  "line, PREPEND field adds a field before this one, REPLACE field replaces this one, IGNORE "
                  "removes it, STRIP [text] removes it and writes a log line, DUNNO leaves it unchanged. $1 and ${1} in "
-                 "the text stand for the pattern's groups. \"!\" before the pattern negates it. Flags, as in "
+                 "the text stand for the pattern's groups. \"!\" before the pattern negates it. Rules between "
+                 "\"if /pattern/\" and \"endif\", which are strings of their own, are tried only if that pattern "
+                 "matches (with \"if !/pattern/\", if it does not); such blocks may be nested. Flags, as in "
                  "pcre_table(5): i makes the pattern case-sensitive, s keeps \".\" from matching line ends, m, x, A, "
                  "E, U. A folded field is matched with its line ends (LF). The first 64 KiB of a field are examined. "
                  "A pattern that takes too long for a field, or the rules together for a message, are skipped there, "
-                 "which is logged; but if the rule rejects, discards, holds or filters, the message is deferred (451 "
-                 "4.3.0).",
+                 "which is logged, with the rules of its block if it is one of \"if\"; but if one of them rejects, "
+                 "discards, holds or filters, the message is deferred (451 4.3.0).",
                  "['/^Subject:.*make money fast/ REJECT no advertisements', '/^X-Mailer:/ IGNORE']"},
                 {"mime_header_checks", check_rules(s.mime_header_checks, CheckedPart::header),
                  "The same for the fields of the parts of a message, such as attachments, and for the fields that "
