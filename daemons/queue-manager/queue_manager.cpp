@@ -402,6 +402,8 @@ void QueueManager::serve_peers() {
     listener_->serve<proto::transfer::Message>(
         proto::transfer::conversation, {Role::transfer},
         [this](ipc::Peer, auto channel) { transfers_.attach(std::move(channel)); });
+    listener_->serve<proto::fleet::Message>(proto::fleet::conversation, {Role::fleet},
+                                            [this](ipc::Peer, auto channel) { fleet_.attach(std::move(channel)); });
     listener_->serve<proto::verification::Message>(
         proto::verification::conversation, {Role::smtpd},
         [this](ipc::Peer, auto channel) { verification_.attach(std::move(channel)); });
@@ -553,6 +555,12 @@ QueueStatus QueueManager::queue_status() {
     out.problems = problems_.texts();
     for (const auto& place : cleaner_.places()) out.put_aside.push_back(place);
     return out;
+}
+
+proto::fleet::Facts QueueManager::fleet_facts() {
+    return {.messages = driver_.engine().counts().messages,
+            .accepting = not_accepting().empty(),
+            .delivering = not_delivering().empty()};
 }
 
 std::string QueueManager::status_text() {
