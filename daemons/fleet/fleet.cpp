@@ -39,6 +39,21 @@ Fleet::Fleet(common::DaemonContext& context, const config::Mta& mta)
                                                                                             proto::fleet::AskFacts{});
                                                                                 },
                                                                             .list_received = [this] { report(); }})),
+      suppressions_(std::make_unique<SuppressionSync>(
+          SuppressionSync::Dependencies{.loop = context.loop,
+                                        .log = context.log,
+                                        .metrics = context.metrics,
+                                        .send =
+                                            [this](const proto::fleet::Message& message) {
+                                                return std::visit(
+                                                    [this](const auto& each) {
+                                                        if constexpr (ipc::AlwaysFits<std::decay_t<decltype(each)>>)
+                                                            return queue_manager_->send(each);
+                                                        else
+                                                            return queue_manager_->send(each) == ipc::SendResult::yes;
+                                                    },
+                                                    message);
+                                            }})),
       watch_(context.loop, [this] { report(); }) {
     watch_.start(watch_interval);
 }
@@ -62,6 +77,7 @@ void Fleet::reconfigure(common::DaemonConfig daemon_config) {
 
 void Fleet::use_store(StoreClient::Settings settings) {
     heartbeat_->use(nullptr);
+    suppressions_->use(nullptr);
     if (store_) common::destroy_later(context_.loop, std::move(store_));
     store_ = std::make_unique<StoreClient>(
         context_.loop, context_.log, context_.metrics, std::move(settings),
@@ -73,16 +89,24 @@ void Fleet::connect_queue_manager() {
     queue_manager_ = std::make_unique<ipc::Connector<proto::fleet::Message>>(
         context_.loop, context_.log, context_.run_directory + "/private/queue-manager", proto::fleet::conversation,
         context_.identity,
-        ipc::Connector<proto::fleet::Message>::Callbacks{
-            .on_message =
-                [this](proto::fleet::Message&& message) {
-                    const auto* facts = std::get_if<proto::fleet::Facts>(&message);
-                    if (!facts) return queue_manager_->fail("a question instead of an answer");
-                    const bool first = !std::exchange(facts_, *facts);
-                    if (first) heartbeat_->beat();
-                },
-            .on_up = [this] { queue_manager_->send(proto::fleet::AskFacts{}); },
-            .on_down = [this](const std::string&) { facts_.reset(); }});
+        ipc::Connector<proto::fleet::Message>::Callbacks{.on_message =
+                                                             [this](proto::fleet::Message&& message) {
+                                                                 const auto* facts =
+                                                                     std::get_if<proto::fleet::Facts>(&message);
+                                                                 if (!facts) return suppressions_->received(message);
+                                                                 const bool first = !std::exchange(facts_, *facts);
+                                                                 if (first) heartbeat_->beat();
+                                                             },
+                                                         .on_up =
+                                                             [this] {
+                                                                 queue_manager_->send(proto::fleet::AskFacts{});
+                                                                 suppressions_->connected();
+                                                             },
+                                                         .on_down =
+                                                             [this](const std::string&) {
+                                                                 facts_.reset();
+                                                                 suppressions_->disconnected();
+                                                             }});
 }
 
 NodeFacts Fleet::facts() const {
@@ -92,18 +116,23 @@ NodeFacts Fleet::facts() const {
         out.accepting = facts_->accepting;
         out.delivering = facts_->delivering;
     }
+    if (const auto lag = suppressions_->lag()) out.lag = static_cast<std::int64_t>(*lag);
+    out.waiting = static_cast<std::int64_t>(suppressions_->waiting());
     return out;
 }
 
 std::string Fleet::effect() const {
     if (!store_->availability().away()) return {};
-    return "this node works alone: it does not see the others";
+    const auto waiting = suppressions_->waiting();
+    return fmt::format("this node works alone: it does not see the others, nor their changes of the suppression list{}",
+                       waiting == 0 ? std::string() : fmt::format("; {} of its own wait", waiting));
 }
 
 void Fleet::report() {
     if (!store_) return; // it is being made
     const auto now = common::Loop::now().monotonic;
     const auto& availability = store_->availability();
+    suppressions_->use(availability.state() == Availability::State::present ? store_.get() : nullptr);
     problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; {}", store_->settings().fleet.store,
                                                              availability.reason(), effect())
                                                : "");
@@ -171,6 +200,7 @@ void Fleet::update_gauges(common::Metrics& metrics) {
         std::ranges::count_if(list.nodes(), [&](const auto& node) { return list.is_silent(node, now); });
     metrics.set(MetricId::fleet_nodes, static_cast<std::int64_t>(list.count_present(now)), NodePresence::present);
     metrics.set(MetricId::fleet_nodes, silent, NodePresence::silent);
+    metrics.set(MetricId::fleet_changes_waiting, static_cast<std::int64_t>(suppressions_->waiting()));
     metrics.set(MetricId::fleet_store_away, store_->availability().away());
 }
 

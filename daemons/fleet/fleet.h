@@ -1,6 +1,6 @@
 // The fleet process: talks to the store that several nodes share, for the other daemons of this one, so that they need
-// neither its password nor the network. Publishes this node, knows the others, and says in the status who is silent
-// and what it means while the store is away. Nothing waits for it.
+// neither its password nor the network. Publishes this node, knows the others, shares the suppression list, and says in
+// the status who is silent and what it means while the store is away. Nothing waits for it.
 #pragma once
 #include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/ipc/connector.h"
@@ -10,6 +10,7 @@
 #include "daemons/fleet/control.h"
 #include "daemons/fleet/heartbeat.h"
 #include "daemons/fleet/store_client.h"
+#include "daemons/fleet/suppression_sync.h"
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ private:
     std::string silent_;                          // as it was logged
     bool namesake_ = false, clock_wrong_ = false; // likewise
     std::unique_ptr<Heartbeat> heartbeat_;
+    std::unique_ptr<SuppressionSync> suppressions_;
     common::Timer watch_;
     std::unique_ptr<Control> control_;
     std::unique_ptr<ipc::Connector<proto::fleet::Message>> queue_manager_;

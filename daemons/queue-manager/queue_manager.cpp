@@ -203,7 +203,8 @@ Suppressions::Dependencies QueueManager::suppression_dependencies() {
                 [this](std::span<const decide::Suppression> entries) {
                     system_events_.suppression(SystemEvents::Change::cleared, entries);
                 },
-            .changed = [this](bool any) { categorizer_.send(proto::categorize::Suppressions{any}); }};
+            .changed = [this](bool any) { categorizer_.send(proto::categorize::Suppressions{any}); },
+            .to_share = [this] { fleet_.to_share(); }};
 }
 
 Journal::Dependencies QueueManager::journal_dependencies() {
@@ -343,6 +344,7 @@ void QueueManager::begin() {
     journal_.begin();
     keys_.begin();
     suppressions_.open();
+    suppressions_.share(config_->fleet.enabled());
     if (!config_->access.empty()) verification_.begin();
     auto recalled = recall_snapshot(*disk_, log_);
     router_.restore(std::move(recalled.links));
@@ -454,6 +456,7 @@ void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     if (listener_) system_events_.reloaded();
     cleaner_.limit(config_->spool, config_->history);
     keys_.reconfigure(daemon_config.config.idempotency);
+    suppressions_.share(daemon_config.config.fleet.enabled());
     verification_.configure(daemon_config.config.verify);
     if (listener_) {
         listener_->expect(std::move(daemon_config.expected)); // the sockets themselves do not change

@@ -168,7 +168,11 @@ private:
     ActionExecutor executor_;
     Transfers transfers_;
 
-    FleetLink fleet_{{.loop = context_.loop, .facts = [this] { return fleet_facts(); }}};
+    FleetLink fleet_{{.loop = context_.loop,
+                      .pool = pool_,
+                      .suppressions = suppressions_,
+                      .facts = [this] { return fleet_facts(); },
+                      .local_domains = [this] { return config_->local.domains; }}};
 
     // Operators.
     PausesInForce pauses_;
