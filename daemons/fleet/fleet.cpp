@@ -1,5 +1,4 @@
 #include "daemons/fleet/fleet.h"
-#include "daemons/common/config/config.h"
 #include "daemons/common/runtime/destroy_later.h"
 #include "daemons/fleet/fleet_json.h"
 #include <cstdlib>
@@ -23,13 +22,13 @@ constexpr smtp::Duration largest_clock_difference = 2s;
 
 spool::Result<std::unique_ptr<Fleet>> Fleet::create(common::DaemonContext& context,
                                                     common::DaemonConfig daemon_config) {
-    auto self = std::make_unique<Fleet>(context, daemon_config.config.mta);
+    auto self = std::make_unique<Fleet>(context, config::fleet_of(daemon_config.config).node);
     self->reconfigure(std::move(daemon_config));
     return self;
 }
 
-Fleet::Fleet(common::DaemonContext& context, const config::Mta& mta)
-    : context_(context), problems_(context.report_problem), node_(mta.node),
+Fleet::Fleet(common::DaemonContext& context, const std::string& node)
+    : context_(context), problems_(context.report_problem), node_(node),
       heartbeat_(std::make_unique<Heartbeat>(node_, Heartbeat::Dependencies{.loop = context.loop,
                                                                             .facts = [this] { return facts(); },
                                                                             .facts_wanted =
@@ -59,7 +58,7 @@ Fleet::Fleet(common::DaemonContext& context, const config::Mta& mta)
 }
 
 void Fleet::reconfigure(common::DaemonConfig daemon_config) {
-    StoreClient::Settings settings{.fleet = daemon_config.config.fleet,
+    StoreClient::Settings settings{.fleet = config::fleet_of(daemon_config.config),
                                    .secrets = daemon_config.secrets_as<proto::secrets::Fleet>()};
     if (!store_ || store_->settings() != settings) use_store(std::move(settings));
     if (auto socket = daemon_config.take("fleet"); socket && !control_)

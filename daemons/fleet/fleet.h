@@ -2,7 +2,6 @@
 // neither its password nor the network. Publishes this node, knows the others, shares the suppression list, and says in
 // the status who is silent and what it means while the store is away. Nothing waits for it.
 #pragma once
-#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/logging/problems.h"
 #include "daemons/common/process/daemon.h"
@@ -21,7 +20,7 @@ class Fleet final : public common::Daemon {
 public:
     static spool::Result<std::unique_ptr<Fleet>> create(common::DaemonContext& context,
                                                         common::DaemonConfig daemon_config);
-    Fleet(common::DaemonContext& context, const config::Mta& mta);
+    Fleet(common::DaemonContext& context, const std::string& node);
 
     void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;

@@ -15,7 +15,7 @@ std::string word_in(const json& object, const char* name) {
     return found != object.end() && found->is_string() ? smtp::printable(found->get<std::string>(), longest_word) : "";
 }
 
-std::int64_t number_in(const json& object, const char* name, std::int64_t otherwise) {
+std::int64_t integer_in(const json& object, const char* name, std::int64_t otherwise) {
     const auto found = object.find(name);
     return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
 }
@@ -41,12 +41,12 @@ std::optional<NodeFacts> NodeFacts::parse(std::string_view text) {
     return NodeFacts{.version = word_in(object, "version"),
                      .instance = word_in(object, "instance"),
                      .stopped = flag_in(object, "stopped"),
-                     .messages = number_in(object, "messages", -1),
+                     .messages = integer_in(object, "messages", -1),
                      .accepting = flag_in(object, "accepting"),
                      .delivering = flag_in(object, "delivering"),
-                     .lag = number_in(object, "lag", -1),
-                     .waiting = number_in(object, "waiting", 0),
-                     .clock = number_in(object, "clock", 0)};
+                     .lag = integer_in(object, "lag", -1),
+                     .waiting = integer_in(object, "waiting", 0),
+                     .clock = integer_in(object, "clock", 0)};
 }
 
 } // namespace fleet

@@ -1,7 +1,7 @@
 #include "daemons/fleet/node_list.h"
+#include "daemons/fleet/number_text.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
-#include <charconv>
 
 namespace fleet {
 
@@ -10,18 +10,11 @@ namespace {
 constexpr std::size_t longest_name = 255;
 constexpr std::int64_t latest_time = 1'000'000'000'000; // seconds: what is beyond is no time
 
-std::optional<std::int64_t> number_in(std::string_view text) {
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size() || number < 0) return {};
-    return number;
-}
-
 // "1764361234567 {…}": the store's clock in ms when the node wrote it.
 std::optional<std::pair<std::int64_t, NodeFacts>> entry_of(std::string_view text) {
     const auto space = text.find(' ');
     if (space == text.npos) return {};
-    const auto time = number_in(text.substr(0, space));
+    const auto time = number_of_digits<std::int64_t>(text.substr(0, space));
     auto facts = NodeFacts::parse(text.substr(space + 1));
     if (!time || *time > latest_time * 1000 || !facts) return {};
     return std::pair(*time, *std::move(facts));
@@ -32,7 +25,8 @@ std::optional<std::pair<std::int64_t, NodeFacts>> entry_of(std::string_view text
 bool NodeList::take(const redis::Reply& reply, const std::string& own_instance, smtp::Now sent, smtp::Now now) {
     const auto& parts = reply.elements;
     if (!reply.is_list() || parts.size() < 3 || parts.size() % 2 == 0) return false;
-    const auto seconds = number_in(parts[0].text), micros = number_in(parts[1].text);
+    const auto seconds = number_of_digits<std::int64_t>(parts[0].text),
+               micros = number_of_digits<std::int64_t>(parts[1].text);
     if (!seconds || !micros || *seconds > latest_time || *micros >= 1'000'000) return false;
     const smtp::WallTime store_time{std::chrono::seconds(*seconds) + std::chrono::microseconds(*micros)};
     // The store's clock was read between both.

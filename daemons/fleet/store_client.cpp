@@ -69,7 +69,7 @@ void StoreClient::received(std::string_view bytes) {
     flush();
 }
 
-// The connection, or the session in it, may not be destroyed from within: what came of it is looked at afterwards.
+// The connection, or the session in it, may not be destroyed from within: the result is handled afterwards.
 void StoreClient::flush() {
     if (session_ && connection_) connection_->send(session_->take_output());
     look_hook_.schedule();
@@ -103,7 +103,7 @@ void StoreClient::closed(const std::string& why) {
     failed(why);
 }
 
-// Calls under way fail, without a word about the store: whoever drops it knows why.
+// Calls under way fail. The caller counts the failure.
 void StoreClient::drop(const std::string& why) {
     auto session = std::move(session_);
     auto connection = std::move(connection_);

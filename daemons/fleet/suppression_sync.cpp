@@ -1,7 +1,7 @@
 #include "daemons/fleet/suppression_sync.h"
 #include "daemons/common/runtime/random.h"
+#include "daemons/fleet/number_text.h"
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <utility>
 
@@ -78,13 +78,6 @@ return 0
     return made;
 }
 
-std::optional<std::uint64_t> number_in(std::string_view text) {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) return {};
-    return number;
-}
-
 std::string fresh_id() {
     std::string out;
     for (const unsigned char byte : common::random_bytes(16)) out += fmt::format("{:02x}", byte);
@@ -94,7 +87,8 @@ std::string fresh_id() {
 // "…P0001795309200000000…": the time in µs behind the 17th byte; 0: never.
 bool has_expired(std::string_view value, smtp::WallTime now) {
     constexpr std::size_t place = 17, digits = 16;
-    const auto time = value.size() < place + digits ? std::nullopt : number_in(value.substr(place, digits));
+    const auto time =
+        value.size() < place + digits ? std::nullopt : number_of_digits<std::uint64_t>(value.substr(place, digits));
     return time && *time != 0 && std::cmp_less_equal(*time, now.time_since_epoch().count());
 }
 
@@ -134,7 +128,7 @@ void SuppressionSync::disconnected() {
     restart();
 }
 
-// What is under way is over: the connection of the queue-manager answers in order, so a late answer is told by
+// What is under way is over: the connection of the queue-manager answers in order, so a late answer is recognized by
 // `asked_`.
 void SuppressionSync::restart() {
     ++round_;
@@ -194,7 +188,8 @@ void SuppressionSync::positioned(const proto::fleet::Position& position) {
     former_store_ = position.store;
     cursor_ = position.cursor;
     run(state_script(), {fresh_id()}, [this](const Reply& reply) {
-        const auto last = reply.elements.size() == 2 ? number_in(reply.elements[1].text) : std::nullopt;
+        const auto last =
+            reply.elements.size() == 2 ? number_of_digits<std::uint64_t>(reply.elements[1].text) : std::nullopt;
         if (!last || reply.elements[0].text.empty()) return again_later("the store holds something else");
         // A store that was started again may have less than it had.
         const auto run_id = store_->run_id();
@@ -316,7 +311,8 @@ void SuppressionSync::look() {
 }
 
 void SuppressionSync::looked(const Reply& reply) {
-    const auto last = reply.elements.size() == 3 ? number_in(reply.elements[1].text) : std::nullopt;
+    const auto last =
+        reply.elements.size() == 3 ? number_of_digits<std::uint64_t>(reply.elements[1].text) : std::nullopt;
     if (!last || !reply.elements[2].is_list()) return again_later("the store holds something else");
     if (reply.elements[0].text != store_id_ || *last < cursor_) return restart(); // emptied, or it has less than it had
     lag_ = *last - cursor_;
@@ -329,7 +325,8 @@ void SuppressionSync::looked(const Reply& reply) {
     for (const auto& each : reply.elements[2].elements) {
         const auto number =
             each.elements.size() == 2
-                ? number_in(std::string_view(each.elements[0].text).substr(0, each.elements[0].text.find('-')))
+                ? number_of_digits<std::uint64_t>(
+                      std::string_view(each.elements[0].text).substr(0, each.elements[0].text.find('-')))
                 : std::nullopt;
         if (!number || *number != reached + 1) break; // others are no longer there
         reached = *number;

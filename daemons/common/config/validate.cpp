@@ -82,6 +82,7 @@ void Settlement::settle_defaults(const System& system) {
     auto& c = config_;
     if (c.smtp_client.helo.empty()) c.smtp_client.helo = c.mta.hostname;
     if (c.mta.node.empty()) c.mta.node = c.mta.hostname;
+    c.fleet.node = c.mta.node;
     if (!toml_.is_set("local.domains")) {
         c.local.domains = {c.mta.hostname};
         if (c.mta.origin_from == NameSource::mailname && c.mta.origin != c.mta.hostname)

@@ -1,4 +1,4 @@
-// fleet ↔ queue-manager: what the other nodes are told of this one, and the suppression list that all of them share.
+// fleet ↔ queue-manager: what the other nodes learn about this one, and the suppression list that all of them share.
 // fleet asks; the queue-manager answers, each question once and in any order, and says when it has changes to share.
 //
 //   AskFacts, AskPosition, AskOwn, AskAll, Merge, Shared   from fleet

@@ -29,7 +29,7 @@ struct SharedSuppression {
     static std::optional<SharedSuppression> parse(std::string_view text);
 };
 
-// How long other nodes are told that an entry was erased.
+// How long an erasure is remembered, and passed on to other nodes.
 inline constexpr smtp::Duration erasure_remembered = std::chrono::hours(30 * 24);
 
 } // namespace common

@@ -41,7 +41,7 @@ void Session::log_in(const Login& login, smtp::Monotonic deadline) {
     send({"INFO", "server"}, deadline, [this](const Result& result) {
         if (!result && result.error().kind == CallError::Kind::failed) return login_step(result, "login");
         if (result && result->is_text()) note_server(result->text);
-        const bool needs_login = !result && (result.error().text.starts_with("NOAUTH"));
+        const bool needs_login = !result && result.error().code == "NOAUTH";
         if (needs_login) return login_step(result, "login");
         ready_ = problem_.empty();
     });
@@ -95,9 +95,9 @@ void Session::take(Reply reply) {
     waiting_.pop_front();
     if (!asked.done) return;
     if (!reply.is_error()) return asked.done(std::move(reply));
-    if (!asked.by_text.empty() && reply.text.starts_with("NOSCRIPT"))
-        return send(asked.by_text, asked.deadline, std::move(asked.done));
-    asked.done(std::unexpected(CallError{CallError::Kind::refused, smtp::printable(reply.text, longest_error)}));
+    const auto code = reply.text.substr(0, reply.text.find(' '));
+    if (!asked.by_text.empty() && code == "NOSCRIPT") return send(asked.by_text, asked.deadline, std::move(asked.done));
+    asked.done(std::unexpected(CallError{CallError::Kind::refused, smtp::printable(reply.text, longest_error), code}));
 }
 
 void Session::expire(smtp::Monotonic now) {

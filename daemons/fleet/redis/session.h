@@ -1,4 +1,4 @@
-// What is said on one connection to the store: the login, calls in a pipeline, scripts by their digest (by their text,
+// One connection to the store: the login, calls in a pipeline, scripts by their digest (by their text,
 // if the store does not know it yet), the time limit of each call. A call whose time is over fails; its reply is
 // dropped when it comes. Bytes go in and come out, time is passed in. Pure.
 #pragma once
@@ -29,6 +29,7 @@ struct CallError {
     };
     Kind kind = Kind::failed;
     std::string text;
+    std::string code = {}; // refused: the first word of the error, "NOSCRIPT"
 };
 using Result = std::expected<Reply, CallError>;
 
@@ -65,7 +66,7 @@ public:
 
 private:
     struct Waiting {
-        Done done; // empty: nobody waits for the reply any longer
+        Done done; // empty: the call has failed, and its reply is dropped
         smtp::Monotonic deadline;
         Command by_text; // of a script: what to send if the store does not know its digest
     };

@@ -1,4 +1,4 @@
-// The conversation with the fleet process (proto/fleet.h): what the other nodes are told of this one, and the changes
+// The conversation with the fleet process (proto/fleet.h): what the other nodes learn about this one, and the changes
 // of the suppression list in both directions. Knows the channel and the list's keeper; must not know the engine, nor
 // the store that nodes share.
 #pragma once
