@@ -158,9 +158,11 @@ void Fleet::report_nodes(smtp::Monotonic now) {
     problems_.set("nodes", present < expected ? fmt::format("{} of {} expected nodes are present{}", present, expected,
                                                             silent.empty() ? "" : "; silent: " + silent)
                                               : "");
-    if (list.has_namesake() && !std::exchange(namesake_, true)) {
-        context_.log.error("another node has the name {}: set mta.node to different names", node_);
-        problems_.set("name", fmt::format("another node has the name {}: set mta.node to different names", node_));
+    if (list.has_namesake() != namesake_) {
+        namesake_ = list.has_namesake();
+        const auto text = fmt::format("another node has the name {}: set mta.node to different names", node_);
+        if (namesake_) context_.log.error("{}", text);
+        problems_.set("name", namesake_ ? text : "");
     }
     const auto difference = list.clock_difference();
     const bool wrong = std::chrono::abs(difference) > largest_clock_difference;

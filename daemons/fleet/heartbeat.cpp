@@ -66,13 +66,15 @@ void Heartbeat::send(bool stopped, std::function<void()> then) {
     facts.clock = list_.clock_difference().count();
     const auto sent = common::Loop::now();
     const auto oldest = std::chrono::duration_cast<std::chrono::milliseconds>(remembered).count();
-    store_->run(script(), {"nodes"}, {node_, facts.text(), fmt::format("{}", oldest)},
-                [this, sent, then = std::move(then)](const redis::Result& result) {
-                    if (then) return then();
-                    if (stopped_) return;
-                    if (!result) return timer_.start(retry);
-                    if (list_.take(*result, instance_, sent, common::Loop::now())) deps_.list_received();
-                });
+    store_->run(
+        script(), {"nodes"}, {node_, facts.text(), fmt::format("{}", oldest)},
+        [this, sent, then = std::move(then)](const redis::Result& result) {
+            if (then) return then();
+            if (stopped_) return;
+            if (!result) return timer_.start(retry);
+            if (list_.take(*result, instance_, sent, common::Loop::now())) deps_.list_received();
+        },
+        StoreClient::Proves::store_works);
 }
 
 } // namespace fleet

@@ -48,6 +48,7 @@ void StoreClient::connect() {
     if (!tls_problem_.empty()) return failed(tls_problem_);
     begun_ = common::Loop::now().monotonic;
     announced_ = false;
+    session_.reset();
     connection_ = std::make_unique<StoreConnection>(
         loop_, address_, tls_, attempts_++,
         StoreConnection::Callbacks{[this] { connected(); }, [this](std::string_view bytes) { received(bytes); },
@@ -56,6 +57,7 @@ void StoreClient::connect() {
 }
 
 void StoreClient::connected() {
+    if (!connection_) return; // it was given up in this turn
     session_ = std::make_unique<Session>(redis::Login{.user = settings_.fleet.user,
                                                       .password = smtp::Secret(settings_.secrets.password),
                                                       .database = address_.database},
@@ -124,40 +126,38 @@ void StoreClient::failed(const std::string& why) {
     callbacks_.changed();
 }
 
-StoreClient::Done StoreClient::counted(Done done) {
-    return [this, done = std::move(done), begun = common::Loop::now().monotonic,
+StoreClient::Done StoreClient::counted(Done done, Proves proves) {
+    return [this, proves, done = std::move(done), begun = common::Loop::now().monotonic,
             session = session_.get()](const redis::Result& result) {
-        const auto now = common::Loop::now();
         const bool refused = !result && result.error().kind == CallError::Kind::refused;
         using common::StoreCallResult;
         metrics_.count(MetricId::fleet_calls, result    ? StoreCallResult::answered
                                               : refused ? StoreCallResult::refused
                                                         : StoreCallResult::failed);
-        if (result) {
-            metrics_.observe(MetricId::fleet_call_seconds, now.monotonic - begun);
-            const auto since = availability_.since();
-            const auto change = availability_.worked(now);
-            if (change == Availability::Change::came)
-                log_.info("store {}: present{}", settings_.fleet.store,
-                          session->version().empty() ? "" : fmt::format(" (version {})", session->version()));
-            if (change == Availability::Change::came_back)
-                log_.info("store {}: back after {}", settings_.fleet.store,
-                          duration_text(now.monotonic - since.monotonic));
-            if (change != Availability::Change::none) {
-                callbacks_.changed();
-            }
-        }
+        if (result) metrics_.observe(MetricId::fleet_call_seconds, common::Loop::now().monotonic - begun);
+        if (result && proves == Proves::store_works) worked();
         done(result);
-        // Of a session that is given up, its end is the failure.
-        if (!result && session == session_.get() && session->problem().empty()) {
-            if (std::exchange(failure_noted_, true)) return; // calls that fail together count as one
-            loop_.defer([this, why = result.error().text, alive = std::weak_ptr(alive_)] {
-                if (!alive.lock()) return;
-                failure_noted_ = false;
-                failed(why);
-            });
-        }
+        // Of a session that is given up, its end is the failure. Calls that fail together count as one.
+        const bool of_this_session = session == session_.get() && session->problem().empty();
+        if (result || !of_this_session || std::exchange(failure_noted_, true)) return;
+        loop_.defer([this, why = result.error().text, alive = std::weak_ptr(alive_)] {
+            if (!alive.lock()) return;
+            failure_noted_ = false;
+            failed(why);
+        });
     };
+}
+
+void StoreClient::worked() {
+    const auto now = common::Loop::now();
+    const auto since = availability_.since();
+    const auto change = availability_.worked(now);
+    if (change == Availability::Change::came)
+        log_.info("store {}: present{}", settings_.fleet.store,
+                  version().empty() ? "" : fmt::format(" (version {})", version()));
+    if (change == Availability::Change::came_back)
+        log_.info("store {}: back after {}", settings_.fleet.store, duration_text(now.monotonic - since.monotonic));
+    if (change != Availability::Change::none) callbacks_.changed();
 }
 
 void StoreClient::not_ready(Done done) {
@@ -168,17 +168,18 @@ void StoreClient::not_ready(Done done) {
 }
 
 void StoreClient::run(const redis::Script& script, const redis::Command& keys, const redis::Command& arguments,
-                      Done done) {
+                      Done done, Proves proves) {
     if (!ready()) return not_ready(std::move(done));
     redis::Command named;
     for (const auto& each : keys) named.push_back(key(each));
-    session_->run(script, named, arguments, common::Loop::now().monotonic + call_limit, counted(std::move(done)));
+    session_->run(script, named, arguments, common::Loop::now().monotonic + call_limit,
+                  counted(std::move(done), proves));
     flush();
 }
 
 void StoreClient::call(const redis::Command& command, Done done) {
     if (!ready()) return not_ready(std::move(done));
-    session_->call(command, common::Loop::now().monotonic + call_limit, counted(std::move(done)));
+    session_->call(command, common::Loop::now().monotonic + call_limit, counted(std::move(done), Proves::nothing));
     flush();
 }
 

@@ -43,10 +43,13 @@ public:
     // Of the store that runs now, another one each time that it is started; "": unknown.
     std::string run_id() const { return session_ ? session_->run_id() : std::string(); }
 
+    // What an answer means besides itself. A store that can be read, but takes no changes, does not work.
+    enum class Proves : std::uint8_t { nothing, store_works };
     // `done` is called once, from the loop, unless this is destroyed before. `keys`: without the prefix, which is put
     // before each.
     using Done = redis::Session::Done;
-    void run(const redis::Script& script, const redis::Command& keys, const redis::Command& arguments, Done done);
+    void run(const redis::Script& script, const redis::Command& keys, const redis::Command& arguments, Done done,
+             Proves proves = Proves::nothing);
     void call(const redis::Command& command, Done done);
     std::string key(std::string_view name) const { return settings_.fleet.prefix + ":" + std::string(name); }
 
@@ -59,7 +62,8 @@ private:
     void look();
     void drop(const std::string& why);
     void failed(const std::string& why);
-    Done counted(Done done);
+    Done counted(Done done, Proves proves);
+    void worked();
     void not_ready(Done done);
 
     common::Loop& loop_;
