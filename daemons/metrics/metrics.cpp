@@ -42,7 +42,7 @@ void Metrics::reconfigure(common::DaemonConfig daemon_config) {
         listener_->serve<proto::metrics::Message>(
             proto::metrics::conversation,
             {Role::smtpd, Role::pickup, Role::categorizer, Role::router, Role::queue_manager, Role::smtp_client,
-             Role::local, Role::bounce, Role::events, Role::http, Role::transfer, Role::maps},
+             Role::local, Role::bounce, Role::events, Role::http, Role::transfer, Role::maps, Role::fleet},
             [this](ipc::Peer peer, auto channel) { collection_.attach(peer, std::move(channel)); });
         listener_->serve<proto::metrics_text::Message>(
             proto::metrics_text::conversation, {Role::http},

@@ -203,7 +203,8 @@ Suppressions::Dependencies QueueManager::suppression_dependencies() {
                 [this](std::span<const decide::Suppression> entries) {
                     system_events_.suppression(SystemEvents::Change::cleared, entries);
                 },
-            .changed = [this](bool any) { categorizer_.send(proto::categorize::Suppressions{any}); }};
+            .changed = [this](bool any) { categorizer_.send(proto::categorize::Suppressions{any}); },
+            .to_share = [this] { fleet_.to_share(); }};
 }
 
 Journal::Dependencies QueueManager::journal_dependencies() {
@@ -343,6 +344,7 @@ void QueueManager::begin() {
     journal_.begin();
     keys_.begin();
     suppressions_.open();
+    suppressions_.share(config_->fleet.enabled());
     if (!config_->access.empty()) verification_.begin();
     auto recalled = recall_snapshot(*disk_, log_);
     router_.restore(std::move(recalled.links));
@@ -402,6 +404,8 @@ void QueueManager::serve_peers() {
     listener_->serve<proto::transfer::Message>(
         proto::transfer::conversation, {Role::transfer},
         [this](ipc::Peer, auto channel) { transfers_.attach(std::move(channel)); });
+    listener_->serve<proto::fleet::Message>(proto::fleet::conversation, {Role::fleet},
+                                            [this](ipc::Peer, auto channel) { fleet_.attach(std::move(channel)); });
     listener_->serve<proto::verification::Message>(
         proto::verification::conversation, {Role::smtpd},
         [this](ipc::Peer, auto channel) { verification_.attach(std::move(channel)); });
@@ -452,6 +456,7 @@ void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     if (listener_) system_events_.reloaded();
     cleaner_.limit(config_->spool, config_->history);
     keys_.reconfigure(daemon_config.config.idempotency);
+    suppressions_.share(daemon_config.config.fleet.enabled());
     verification_.configure(daemon_config.config.verify);
     if (listener_) {
         listener_->expect(std::move(daemon_config.expected)); // the sockets themselves do not change
@@ -553,6 +558,12 @@ QueueStatus QueueManager::queue_status() {
     out.problems = problems_.texts();
     for (const auto& place : cleaner_.places()) out.put_aside.push_back(place);
     return out;
+}
+
+proto::fleet::Facts QueueManager::fleet_facts() {
+    return {.messages = driver_.engine().counts().messages,
+            .accepting = not_accepting().empty(),
+            .delivering = not_delivering().empty()};
 }
 
 std::string QueueManager::status_text() {

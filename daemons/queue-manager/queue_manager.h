@@ -23,6 +23,7 @@
 #include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/events/recent_changes.h"
 #include "daemons/queue-manager/events/system_events.h"
+#include "daemons/queue-manager/fleet/fleet_link.h"
 #include "daemons/queue-manager/journal/journal.h"
 #include "daemons/queue-manager/journal_backlog.h"
 #include "daemons/queue-manager/peers/agents.h"
@@ -98,6 +99,7 @@ private:
 
     bool keeps_failed() const;
     QueueStatus queue_status();
+    proto::fleet::Facts fleet_facts();  // for the other nodes
     std::string not_accepting() const;  // why; "": it accepts
     std::string not_delivering() const; // why; "": it delivers
 
@@ -165,6 +167,12 @@ private:
     MessageWriters writers_;
     ActionExecutor executor_;
     Transfers transfers_;
+
+    FleetLink fleet_{{.loop = context_.loop,
+                      .pool = pool_,
+                      .suppressions = suppressions_,
+                      .facts = [this] { return fleet_facts(); },
+                      .local_domains = [this] { return config_->local.domains; }}};
 
     // Operators.
     PausesInForce pauses_;

@@ -343,6 +343,8 @@ ROOMS = {
     # messages that are moved to other nodes
     "daemons/queue-manager/transfers": {"daemons/queue-manager/engine_driver", "daemons/queue-manager/events",
         "daemons/queue-manager/peers", "daemons/queue-manager/spool"},
+    # what the fleet process asks for
+    "daemons/queue-manager/fleet": {"daemons/queue-manager/peers", "daemons/queue-manager/spool"},
     # the control socket: one class for each kind of request
     "daemons/queue-manager/requests": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
         "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
@@ -350,11 +352,15 @@ ROOMS = {
         "daemons/queue-manager/verification"},
     # builds and connects the queue manager's parts; executes the engine's actions; main program
     "daemons/queue-manager": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
-        "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
-        "daemons/queue-manager/peers", "daemons/queue-manager/probe", "daemons/queue-manager/requests",
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/fleet",
+        "daemons/queue-manager/journal", "daemons/queue-manager/peers", "daemons/queue-manager/probe", "daemons/queue-manager/requests",
         "daemons/queue-manager/spool", "daemons/queue-manager/transfers", "daemons/queue-manager/verification"},
     # sends messages to other nodes
     "daemons/transfer": set(),
+    # the protocol of the store that nodes share: commands, replies, a session, whether it is there; pure
+    "daemons/fleet/redis": set(),
+    # the store that nodes share: the connection, the heartbeat, the nodes
+    "daemons/fleet": {"daemons/fleet/redis"},
     # queries tables in databases for the other daemons
     "daemons/maps": set(),
     # finds the next hops of domains; MTA-STS policies and TLS reports

@@ -21,7 +21,7 @@ from harness.watch import wait_until
 pytestmark = pytest.mark.needs("root", "confinement")
 SERVICE, GROUP = "nobody", "nogroup"  # any user without rights does for one
 OPERATORS, OWNER = "staff", "games"
-SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report", "transfer", "verification", "control"), "pickup": ("relayed-submission",),
+SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report", "transfer", "fleet", "verification", "control"), "pickup": ("relayed-submission",),
            "categorizer": ("recipient_check",), "router": ("tls-results",), "local": ("user_files",), "metrics": ("figures", "metrics-text"), "events": ("control",)}
 PLACES = ("bad", "drop", "index", "quarantine", "quarantine/incomplete", "state/categorizer", "state/clients", "state/idempotency", "state/mta-sts", "state/verified", "suppression", "history")
 WRITERS = ("smtpd", "pickup", "bounce")  # have a directory below incoming/
@@ -100,6 +100,7 @@ def whole(place, block):
     mta.config["mta"]["node"] = "this"
     (place / "unused.cf").write_text("query = SELECT 1\n")
     mta.config["access_class.unused"] = {"rules": [f"check_client_access mysql:{place}/unused.cf"]}
+    mta.config["fleet"] = {"store": f"redis://{mta.address}:{block.port()}"}  # nothing listens there
     mta.config["node.other"] = {"url": f"http://{mta.address}:{block.port()}", "token_file": str(place / "node.token")}
     yield mta
     mta.kill_everything()
@@ -175,7 +176,7 @@ def test_every_daemon_is_confined(whole):
     mta = whole
     mta.start()
     held = {p["role"]: p["confinement"] for p in json.loads(mta.command("status", "--json").stdout)["processes"] if "role" in p}
-    assert set(held) == {*ROLES, "transfer", "maps"} - {"master"}
+    assert set(held) == {*ROLES, "transfer", "maps", "fleet"} - {"master"}
     del held["local"]
     assert all(re.fullmatch("files, system calls(, network)?", how) for how in held.values()), held
 

@@ -131,6 +131,7 @@ std::vector<std::string> environment_warnings(const config::Config& config) {
     if (auto text = log_warning(config); !text.empty()) out.push_back(std::move(text));
     if (auto text = missing_package(config.http); !text.empty()) out.push_back(std::move(text));
     if (auto text = missing_maps_package(config); !text.empty()) out.push_back(std::move(text));
+    if (auto text = missing_fleet_package(config); !text.empty()) out.push_back(std::move(text));
     if (!config.mta.users) return out; // single-user mode: not responsible for the mail of the host
     if (auto text = lost_names_warning(""); !text.empty()) out.push_back(std::move(text));
     return out;

@@ -11,4 +11,6 @@ const Pool* Config::pool(std::string_view name) const {
     return found == pools.end() ? nullptr : &*found;
 }
 
+const Fleet& fleet_of(const Config& config) { return config.fleet; }
+
 } // namespace config

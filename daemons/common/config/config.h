@@ -26,6 +26,7 @@
 #include "daemons/common/config/sections/server/submit.h"
 #include "daemons/common/config/sections/server/tls.h"
 #include "daemons/common/config/sections/server/verify.h"
+#include "daemons/common/config/sections/system/fleet.h"
 #include "daemons/common/config/sections/system/history.h"
 #include "daemons/common/config/sections/system/hook.h"
 #include "daemons/common/config/sections/system/http.h"
@@ -64,6 +65,7 @@ struct Config {
     History history;
     std::vector<Hook> hooks; // in the order of their names
     std::vector<Node> nodes; // likewise
+    Fleet fleet;
     Log log;
     Local local;
     std::vector<Listener> listeners; // never empty after parse()

@@ -39,6 +39,7 @@ std::vector<Section> fixed_sections(Config& c) {
             section_for(c.master),
             section_for(c.metrics),
             section_for(c.http),
+            section_for(c.fleet),
             section_for(c.testing)};
 }
 

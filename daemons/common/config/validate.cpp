@@ -83,6 +83,7 @@ void Settlement::settle_defaults(const System& system) {
     auto& c = config_;
     if (c.smtp_client.helo.empty()) c.smtp_client.helo = c.mta.hostname;
     if (c.mta.node.empty()) c.mta.node = c.mta.hostname;
+    c.fleet.node = c.mta.node;
     if (!toml_.is_set("local.domains")) {
         c.local.domains = {c.mta.hostname};
         if (c.mta.origin_from == NameSource::mailname && c.mta.origin != c.mta.hostname)
@@ -116,6 +117,11 @@ void Settlement::check_values() {
                          fmt::format("node.{}: set mta.node, the name of this node: other nodes know by it which "
                                      "messages they have, so that it must not change with the host's name",
                                      c.nodes.front().name));
+    if (c.fleet.enabled() && !toml_.is_set("mta.node"))
+        toml_.problem_at("fleet.store", "fleet.store: set mta.node, the name of this node: the others know it by that "
+                                        "name, so that it must not change with the host's name");
+    if (!c.fleet.user.empty() && c.fleet.password_file.empty())
+        toml_.problem_at("fleet.user", "fleet.user: password_file is not set: the store requires a password of a user");
     if (c.local.recipient_delimiter.size() > 1)
         toml_.problem_at("local.recipient_delimiter", "local.recipient_delimiter: expected one character or \"\"");
     if (!c.smtp_client.ipv4 && !c.smtp_client.ipv6)
@@ -503,6 +509,12 @@ void Settlement::settle_files() {
     toml_.resolve(config_.http.key);
     if (config_.http.encrypted()) note("http.certificate", config_.http.certificate);
     if (!config_.http.key.empty()) note("http.key", config_.http.key);
+    for (const auto& [key, file] : {std::pair{"fleet.password_file", &config_.fleet.password_file},
+                                    std::pair{"fleet.ca_file", &config_.fleet.ca_file}}) {
+        if (file->empty()) continue;
+        toml_.resolve(*file);
+        note(key, *file);
+    }
     if (!config_.http.key.empty() && !config_.http.encrypted())
         toml_.problem_at("http.key", "http.key: http.certificate is not set: set both, or none of them");
     toml_.resolve(config_.auth.passwords);

@@ -130,6 +130,9 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
     case Role::maps: // what the libraries of databases read; their servers, which a reload may add
         a.look.clear();
         break;
+    case Role::fleet: // the store, which a reload may change; its name, through the system's resolver
+        a.look.clear();
+        break;
     case Role::metrics: // time zone data, and itself
         a.read = {"/etc/localtime", "/usr/share/zoneinfo", "/proc/self"};
         a.look.clear();

@@ -32,9 +32,9 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         auto& metrics = add(Role::metrics);
         metrics.metrics_listeners = true;
         metrics.local_sockets = {"metrics"};
-        metrics.expects = {Role::smtpd,         Role::pickup,      Role::categorizer, Role::router,
-                           Role::queue_manager, Role::smtp_client, Role::local,       Role::bounce,
-                           Role::events,        Role::http,        Role::transfer,    Role::maps};
+        metrics.expects = {Role::smtpd,       Role::pickup, Role::categorizer, Role::router, Role::queue_manager,
+                           Role::smtp_client, Role::local,  Role::bounce,      Role::events, Role::http,
+                           Role::transfer,    Role::maps,   Role::fleet};
         metrics.stop_phase = 3;
     }
 
@@ -65,10 +65,17 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         maps.stop_phase = 3;
     }
 
+    if (config.fleet.enabled()) {
+        auto& fleet = add(Role::fleet);
+        fleet.local_sockets = {"fleet"};
+        fleet.secrets = true;
+        fleet.stop_phase = 3;
+    }
+
     auto& queue = add(Role::queue_manager);
     queue.local_sockets = {"queue-manager", "control", "showq"};
     queue.expects = {Role::smtpd,       Role::pickup, Role::bounce, Role::categorizer, Role::router,
-                     Role::smtp_client, Role::local,  Role::http,   Role::transfer};
+                     Role::smtp_client, Role::local,  Role::http,   Role::transfer,    Role::fleet};
     queue.stop_phase = 1;
 
     auto& categorizer = add(Role::categorizer);
@@ -119,6 +126,7 @@ const std::vector<LocalSocket>& local_sockets() {
         {"control", "control", 0660, true},
         {"hooks", "hooks", 0660, true},
         {"http", "http.sock", 0660, true},
+        {"fleet", "fleet", 0660, true, true},
         {"master", "master", 0660, true},
     };
     return sockets;

@@ -36,7 +36,9 @@ bool is_installed(proto::Role role) {
     const auto path = program_path(proto::name_of(role));
     return can_be_run(path) || errno != ENOENT;
 }
-bool has_own_package(proto::Role role) { return role == proto::Role::http || role == proto::Role::maps; }
+bool has_own_package(proto::Role role) {
+    return role == proto::Role::http || role == proto::Role::maps || role == proto::Role::fleet;
+}
 
 } // namespace
 
@@ -94,6 +96,13 @@ std::string missing_maps_package(const config::Config& config) {
         "tables in databases (mysql:, pgsql:, ldap:) cannot be queried, and mail that depends on them "
         "waits: the program {} is missing: install the package postrider-maps, then \"postrider reload\"",
         program_path("maps"));
+}
+
+std::string missing_fleet_package(const config::Config& config) {
+    if (!config.fleet.enabled() || is_installed(proto::Role::fleet)) return {};
+    return fmt::format("this node shares nothing with other nodes ([fleet]): the program {} is missing: install the "
+                       "package postrider-fleet, then \"postrider reload\"",
+                       program_path("fleet"));
 }
 
 } // namespace common

@@ -23,11 +23,12 @@ std::string cannot_run(const std::string& path, int error);
 // line for each, with what to do. Without that of missing_package().
 std::vector<std::string> missing_programs(const config::Config& config);
 
-// The plan without the processes http and maps where they are configured, but their packages are not installed: other
-// mail does not need them.
+// The plan without the processes http, maps and fleet where they are configured, but their packages are not installed:
+// other mail does not need them.
 std::vector<PlannedProcess> installed_plan(const config::Config& config);
 // What is missing then, and what to do; "" nothing.
 std::string missing_package(const config::Http& http);
-std::string missing_maps_package(const config::Config& config); // the same, of tables in databases
+std::string missing_maps_package(const config::Config& config);  // the same, of tables in databases
+std::string missing_fleet_package(const config::Config& config); // and of the store that nodes share
 
 } // namespace common

@@ -8,7 +8,7 @@
 namespace proto {
 
 // Raised with any change to any conversation: an upgrade restarts all daemons, so nothing older is spoken.
-inline constexpr std::uint32_t version = 9;
+inline constexpr std::uint32_t version = 10;
 
 enum class Role : std::uint8_t {
     master,
@@ -25,14 +25,15 @@ enum class Role : std::uint8_t {
     http,
     transfer,
     maps,
-    last_ = maps,
+    fleet,
+    last_ = fleet,
 };
 
 // "queue-manager", "smtp-client" …: the program's name.
 constexpr std::string_view name_of(Role role) {
     constexpr std::string_view names[] = {"master",        "smtpd",       "pickup",   "categorizer", "router",
                                           "queue-manager", "smtp-client", "local",    "bounce",      "metrics",
-                                          "events",        "http",        "transfer", "maps"};
+                                          "events",        "http",        "transfer", "maps",        "fleet"};
     return names[static_cast<std::size_t>(role)];
 }
 

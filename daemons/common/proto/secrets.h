@@ -153,6 +153,16 @@ struct Maps { // the maps process's
     bool operator==(const Maps&) const = default;
 };
 
-using Message = std::variant<Server, Client, Hooks, Api, Nodes, Maps>;
+struct Fleet {               // the fleet process's
+    std::string password;    // for the store; "" none
+    std::string authorities; // PEM, that the store's certificate is verified with
+    static void fields(auto& m, auto& f) {
+        f("password", m.password);
+        f("authorities", m.authorities);
+    }
+    bool operator==(const Fleet&) const = default;
+};
+
+using Message = std::variant<Server, Client, Hooks, Api, Nodes, Maps, Fleet>;
 
 } // namespace proto::secrets

@@ -2,7 +2,6 @@
 #include "daemons/common/store/lmdb.h"
 #include "daemons/common/text/idn.h"
 #include "libsmtp/text/text.h"
-#include "libspool/format/fields.h"
 #include <algorithm>
 
 namespace common {
@@ -12,39 +11,15 @@ using spool::Result;
 
 namespace {
 
-// What is stored under the key; the store handles the expiry.
-struct Kept {
-    std::string reason, reply, who;
-    bool automatic = false;
-    smtp::WallTime added{};
-    static void fields(auto& m, auto& f) {
-        f(1, m.reason);
-        f(2, m.reply);
-        f(3, m.who);
-        f(4, m.automatic);
-        f(5, m.added);
-    }
-};
-
 Result<Suppression> entry_of(std::string_view key, const store::Entry& entry) {
-    const auto place = decide::parse_suppression_key(key);
-    const auto kept = spool::fields::read<Kept>(entry.value, "suppression");
-    if (!place || !kept)
-        return std::unexpected(spool::Error{EUCLEAN, "the suppression list has an entry that cannot be read"});
-    return Suppression{std::string(place->recipient),
-                       place->scope,
-                       kept->reason,
-                       kept->reply,
-                       kept->who,
-                       kept->automatic,
-                       kept->added,
-                       entry.expires};
+    if (auto read = read_suppression(key, entry)) return *std::move(read);
+    return std::unexpected(spool::Error{EUCLEAN, "the suppression list has an entry that cannot be read"});
 }
 
-store::Entry stored(const Suppression& entry) {
-    const auto cut = [](const std::string& text) { return text.substr(0, SuppressionList::longest_text); };
-    const Kept kept{cut(entry.reason), cut(entry.reply), entry.who, entry.automatic, entry.added};
-    return {spool::fields::Writer::bytes_of(kept), entry.expires};
+Suppression cut(Suppression entry) {
+    for (auto* text : {&entry.reason, &entry.reply})
+        text->resize(std::min(text->size(), SuppressionList::longest_text));
+    return entry;
 }
 
 } // namespace
@@ -80,10 +55,13 @@ SuppressionList::entry(std::string_view recipient, const decide::SuppressionScop
     return std::nullopt;
 }
 
-Result<bool> SuppressionList::empty(smtp::WallTime now) const { return TRY(store_->walk("", "", 1, now)).empty(); }
+Result<bool> SuppressionList::empty(smtp::WallTime now) const {
+    return TRY(store_->walk("", SuppressionExchange::before_entries, 1, now)).empty();
+}
 
 Result<std::vector<Suppression>> SuppressionList::walk(std::string& after, std::size_t most, smtp::WallTime now) const {
-    const auto listed = TRY(store_->walk("", after, most, now));
+    const auto from = after.empty() ? SuppressionExchange::before_entries : std::string_view(after);
+    const auto listed = TRY(store_->walk("", from, most, now));
     std::vector<Suppression> out;
     out.reserve(listed.size());
     for (const auto& each : listed) out.push_back(TRY(entry_of(each.key, each.entry)));
@@ -92,21 +70,34 @@ Result<std::vector<Suppression>> SuppressionList::walk(std::string& after, std::
 }
 
 Result<std::vector<bool>> SuppressionList::put(std::span<const Suppression> entries, smtp::WallTime now) {
+    std::vector<Suppression> fitting;
+    fitting.reserve(entries.size());
+    for (const auto& each : entries) fitting.push_back(cut(each));
     std::vector<store::Change> changes;
-    changes.reserve(entries.size());
-    for (const auto& each : entries)
-        changes.push_back(store::Change::put(decide::suppression_key(each.recipient, each.scope), stored(each)));
+    if (shared_)
+        changes = TRY(exchange_.put(fitting, now));
+    else
+        for (const auto& each : fitting)
+            changes.push_back(
+                store::Change::put(decide::suppression_key(each.recipient, each.scope), suppression_entry(each, {})));
+    const auto made = TRY(store_->apply(changes, now, store::Durable::now));
     std::vector<bool> out;
-    for (const auto& each : TRY(store_->apply(changes, now, store::Durable::now))) out.push_back(!each.before);
+    for (std::size_t n = 0; n < changes.size(); ++n)
+        if (changes[n].key >= SuppressionExchange::before_entries) out.push_back(!made[n].before);
     return out;
 }
 
 Result<std::vector<bool>> SuppressionList::erase(std::span<const Suppression> entries, smtp::WallTime now) {
+    std::vector<bool> out;
     std::vector<store::Change> changes;
+    if (shared_) {
+        changes = TRY(exchange_.erase(entries, now, out));
+        TRY(store_->apply(changes, now, store::Durable::now));
+        return out;
+    }
     changes.reserve(entries.size());
     for (const auto& each : entries)
         changes.push_back(store::Change::erase(decide::suppression_key(each.recipient, each.scope)));
-    std::vector<bool> out;
     for (const auto& each : TRY(store_->apply(changes, now, store::Durable::now)))
         out.push_back(each.before.has_value());
     return out;

@@ -3,6 +3,7 @@
 // on request of others). Reading never waits; writing waits for the disk: not for a loop's thread.
 #pragma once
 #include "daemons/common/store/store.h"
+#include "daemons/common/store/suppression_exchange.h"
 #include "daemons/decide/message/suppression.h"
 #include <functional>
 #include <memory>
@@ -26,6 +27,14 @@ public:
     static std::string directory_in(const std::string& spool) { return spool + "/suppression"; }
 
     explicit SuppressionList(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
+    SuppressionList(const SuppressionList&) = delete;
+    SuppressionList& operator=(const SuppressionList&) = delete;
+
+    // Whether changes are kept for other nodes, too. Not while one is made.
+    void share(bool shared) { shared_ = shared; }
+    SuppressionExchange& exchange() { return exchange_; }
+    const SuppressionExchange& exchange() const { return exchange_; }
+
     // For a reader; never waits: ENOENT as long as no keeper has created the list; store::is_being_examined while the
     // keeper examines it.
     static spool::Result<std::unique_ptr<SuppressionList>> open(const std::string& spool);
@@ -51,6 +60,8 @@ public:
 
 private:
     std::unique_ptr<store::Store> store_;
+    SuppressionExchange exchange_{*store_};
+    bool shared_ = false;
 };
 
 } // namespace common

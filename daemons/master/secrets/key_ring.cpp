@@ -10,6 +10,7 @@
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/master/secrets/sealed_file.h"
 #include <algorithm>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace master {
@@ -104,6 +105,26 @@ Result<proto::secrets::Nodes> node_access_of(const config::Config& config, uid_t
     return out;
 }
 
+// The first line of the file is the password.
+Result<proto::secrets::Fleet> store_access_of(const config::Config& config, uid_t user) {
+    proto::secrets::Fleet out;
+    const auto& fleet = config.fleet;
+    if (!fleet.enabled()) return out;
+    if (!fleet.password_file.empty()) {
+        constexpr std::size_t longest = 512;
+        out.password = TRY(common::read_private_file(fleet.password_file, user));
+        out.password.resize(std::min(out.password.find_first_of("\r\n"), out.password.size()));
+        if (out.password.empty() || out.password.size() > longest)
+            return std::unexpected(
+                Error{0, fmt::format("{}: expected a password of at most {} characters on the first line",
+                                     fleet.password_file, longest)});
+    }
+    const auto& file = fleet.ca_file.empty() ? config.smtp_client.tls_authorities : fleet.ca_file;
+    if (fleet.encrypted() && !file.empty()) out.authorities = TRY(common::read_file(file));
+    if (fleet.encrypted() && !fleet.ca_file.empty()) TRY(tls::check_authorities(out.authorities, file));
+    return out;
+}
+
 // The files of the tables that maps queries, each once. One that cannot be read harms nothing but its table.
 proto::secrets::Maps table_files_of(const config::Config& config) {
     constexpr std::size_t largest = 64 << 10;
@@ -189,6 +210,8 @@ std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
         look(node.token_file);
         look(node.ca_file);
     }
+    look(config.fleet.password_file);
+    look(config.fleet.ca_file);
     return stamps;
 }
 
@@ -220,6 +243,7 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     client.shown = TRY(shown_to_servers(config));
     auto hooks = TRY(hook_secrets_of(config, user_));
     auto nodes = TRY(node_access_of(config, user_));
+    auto fleet = TRY(store_access_of(config, user_));
     auto api = TRY(api_secrets_of(config.http));
     fresh.ticket_keys = std::move(server_.ticket_keys);
     fresh.pepper = std::move(server_.pepper);
@@ -227,6 +251,7 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     client_ = std::move(client);
     hooks_ = std::move(hooks);
     nodes_ = std::move(nodes);
+    fleet_ = std::move(fleet);
     maps_ = table_files_of(config);
     api_ = std::move(api);
     api_.shown = shown_of(config.tls, server_, client_, api_);
@@ -288,6 +313,7 @@ Result<std::vector<proto::Role>> KeyRing::seal() {
     TRY(seal(proto::Role::http, api_));
     TRY(seal(proto::Role::transfer, nodes_));
     TRY(seal(proto::Role::maps, maps_));
+    TRY(seal(proto::Role::fleet, fleet_));
     return changed;
 }
 

@@ -59,6 +59,7 @@ private:
     proto::secrets::Api api_;
     proto::secrets::Nodes nodes_;
     proto::secrets::Maps maps_;
+    proto::secrets::Fleet fleet_;
     std::vector<Stamp> seen_;
     std::string problem_;
     std::vector<std::string> renewed_;

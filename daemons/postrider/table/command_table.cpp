@@ -19,6 +19,7 @@
 #include "daemons/postrider/queue/spool.h"
 #include "daemons/postrider/queue/suppress.h"
 #include "daemons/postrider/service/activate.h"
+#include "daemons/postrider/service/fleet.h"
 #include "daemons/postrider/service/reload.h"
 #include "daemons/postrider/service/start_stop.h"
 #include "daemons/postrider/service/status.h"
@@ -234,6 +235,7 @@ constexpr Command table[] = {
     {"journal verify", "", 0, 0, verify_options, "read the whole journal; show damage and missing numbers",
      journal_verify},
     {"journal cat", "", 0, 0, journal_cat_options, "print the events of the journal as JSON lines", journal_cat},
+    {"fleet", "", 0, 0, {}, "show the nodes that share a store, and the state of the store", show_fleet},
     {"hook list", "", 0, 0, {}, "list the hooks, how far behind they are, and why", hook_list},
     {"hook test", "HOOK", 1, 1, {}, "send a test event to a hook's server and show its answer", hook_test},
     {"hook replay", "HOOK", 1, 1, replay_options, "push events again, from a number on", hook_replay},

@@ -158,6 +158,16 @@ void Suppressions::next() {
         return next();
     }
     busy_ = true;
+    list_->share(shared_);
+    if (order.exchange)
+        return deps_.pool.post([this, order = std::move(order), now = common::Loop::now().wall]() mutable {
+            auto merged = order.exchange(list_->exchange(), now);
+            deps_.pool.complete([this, order = std::move(order), merged = std::move(merged)]() mutable {
+                busy_ = false;
+                exchanged(order, std::move(merged));
+                next();
+            });
+        });
     deps_.pool.post([this, order = std::move(order), now = common::Loop::now().wall]() mutable {
         auto counts = execute(*list_, order, now);
         deps_.pool.complete([this, order = std::move(order), counts = std::move(counts)]() mutable {
@@ -186,8 +196,35 @@ void Suppressions::finish(const Order& order, const Result<ChangeCounts>& counts
             deps_.removed(order.entries);
         }
         deps_.changed(any());
+        if (shared_) deps_.to_share();
     }
     if (order.done) order.done(counts);
+}
+
+void Suppressions::exchanged(const Order& order, Result<common::SuppressionExchange::Merged> merged) {
+    ChangeCounts counts;
+    if (merged) {
+        counts.made = merged->added.size() + merged->removed.size();
+        entries_ += merged->fresh;
+        entries_ -= std::min<std::uint64_t>(entries_, merged->removed.size());
+        if (!merged->added.empty()) deps_.added(merged->added);
+        if (!merged->removed.empty()) deps_.removed(merged->removed);
+        if (counts.made > 0) deps_.changed(any());
+    }
+    if (order.done) order.done(merged ? Result<ChangeCounts>(counts) : std::unexpected(merged.error()));
+}
+
+void Suppressions::share(bool shared) {
+    shared_ = shared;
+    if (!shared_) forget_others();
+}
+
+void Suppressions::forget_others() {
+    change({.exchange = [](common::SuppressionExchange& exchange,
+                           smtp::WallTime now) -> Result<common::SuppressionExchange::Merged> {
+        if (TRY(exchange.position(now)) != common::SuppressionExchange::Position{}) TRY(exchange.forget(now));
+        return common::SuppressionExchange::Merged{};
+    }});
 }
 
 Suppressions::Figures Suppressions::figures(smtp::WallTime now) const {

@@ -29,6 +29,9 @@ public:
         Operation doing = Operation::put;
         Entries entries;
         bool dry_run = false;
+        // Instead of all that: on a thread, what nodes exchange.
+        std::function<spool::Result<common::SuppressionExchange::Merged>(common::SuppressionExchange&, smtp::WallTime)>
+            exchange = {};
         bool keeps_manual = false; // automatic change: entries made by an operator stay
         std::function<void(const spool::Result<ChangeCounts>&)> done = {};
     };
@@ -45,6 +48,7 @@ public:
         std::function<void(std::span<const decide::Suppression>)> added;   // durably
         std::function<void(std::span<const decide::Suppression>)> removed; // likewise
         std::function<void(bool any)> changed;                             // is the list not empty?
+        std::function<void()> to_share;                                    // a change that other nodes must get
     };
 
     explicit Suppressions(Dependencies hands);
@@ -55,6 +59,8 @@ public:
     // Soon, together with others that come within a second.
     void refused(decide::Suppression entry);
     void flush(); // what refused() has collected, now
+    // Whether other nodes share the list. If not, they are compared with it as a whole when they do so again.
+    void share(bool shared);
     Figures figures(smtp::WallTime now) const;
     // Is the list not empty? As long as that is not known: true.
     bool any() const { return entries_ > 0 || !counted_; }
@@ -66,6 +72,8 @@ public:
 private:
     void opened(spool::Result<std::unique_ptr<common::SuppressionList>> list, std::string put_aside);
     void next();
+    void exchanged(const Order& order, spool::Result<common::SuppressionExchange::Merged> merged);
+    void forget_others();
     void finish(const Order& order, const spool::Result<ChangeCounts>& counts);
     void count();
 
@@ -73,7 +81,7 @@ private:
     std::unique_ptr<common::SuppressionList> list_; // threads read it; lives as long as the pool
     bool opening_ = true, busy_ = false, counting_ = false, counted_ = false;
     std::string why_not_, standing_; // a problem that remains
-    bool failing_ = false;
+    bool failing_ = false, shared_ = false;
     std::vector<Work> waiting_;
     std::deque<Order> orders_;
     Entries collected_;

@@ -331,3 +331,24 @@ TEST_CASE("ciphers that OpenSSL does not know are refused here, not by the daemo
     CHECK(bad("[tls]\nciphers = \"HIHG\"").find("f.toml:2:") != std::string::npos);
     CHECK(good("[smtp_client]\ntls_ciphers = \"HIGH:!aNULL\"").smtp_client.tls_ciphers == "HIGH:!aNULL");
 }
+
+TEST_CASE("the store of a fleet: what is no address, and what belongs together") {
+    CHECK(bad("[fleet]\nstore = \"redis://127.0.0.1\"") ==
+          "f.toml:2:9: fleet.store: set mta.node, the name of this node: the others know it by that name, so that it "
+          "must not change with the host's name");
+    CHECK(bad("[fleet]\nuser = \"ann\"") ==
+          "f.toml:2:8: fleet.user: password_file is not set: the store requires a password of a user");
+    CHECK(bad("[fleet]\nstore = \"http://x\"") ==
+          "f.toml:2:9: fleet.store: \"http://x\" is not a valid store: expected an address such as "
+          "\"rediss://store.example.com:6379\"");
+    CHECK(bad("[fleet]\nprefix = \"a b\"") ==
+          "f.toml:2:10: fleet.prefix: \"a b\" is not a valid prefix: expected at most 64 letters, digits and any of "
+          "\"-_.:\"");
+    const auto c =
+        good("[mta]\nnode = \"mx1\"\n[fleet]\nstore = \"rediss://x\"\npassword_file = \"pw\"\nca_file = \"ca\"\n");
+    CHECK(c.fleet.enabled());
+    CHECK(c.fleet.encrypted());
+    CHECK(c.fleet.password_file == "/etc/p/pw");
+    REQUIRE(c.files.size() == 2);
+    CHECK_FALSE(good("").fleet.enabled());
+}

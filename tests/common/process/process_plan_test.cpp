@@ -16,8 +16,9 @@ TEST_CASE(
     config.metrics.listen = {*common::Endpoint::parse("127.0.0.1:9525", 0)};
     config.http.enabled = true;
     config.table_references = {{.table = "mysql:/etc/postrider/users.cf", .key = "virtual_alias.tables"}};
+    config.fleet.store = "redis://127.0.0.1:6379";
     const auto plan = process_plan(config);
-    CHECK(plan.size() == 10 + 3 + 2);
+    CHECK(plan.size() == 11 + 3 + 2);
     std::set<std::string> names;
     std::set<std::uint32_t> slots;
     std::multiset<std::string_view> served;
@@ -34,7 +35,7 @@ TEST_CASE(
               (serves_http_clients || each.role == Role::metrics));
         CHECK(each.secrets == (each.role == Role::smtpd || each.role == Role::smtp_client ||
                                each.role == Role::events || each.role == Role::http || each.role == Role::transfer ||
-                               each.role == Role::maps));
+                               each.role == Role::maps || each.role == Role::fleet));
         if (each.role == Role::smtpd || each.role == Role::pickup || each.role == Role::bounce)
             CHECK(slots.insert(each.instance).second);
         served.insert(each.local_sockets.begin(), each.local_sockets.end());
@@ -45,6 +46,7 @@ TEST_CASE(
         CHECK(std::ranges::find(each.expects, Role::metrics) == each.expects.end()); // it asks nobody for anything
     }
     CHECK(names.contains("events"));
+    CHECK(names.contains("fleet"));
     CHECK_FALSE(names.contains("transfer")); // no nodes
     CHECK(slots == std::set<std::uint32_t>{1, 2, 16, 17, 18});
     CHECK(names.contains("smtpd/2"));

@@ -15,7 +15,7 @@ ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", 
 CONFINED = tuple(r for r in ROLES if r not in ("master", "local"))
 CANNOT_CONFINE = re.compile(r"confinement: .*(the kernel has no Landlock|left out of sanitizer builds)")
 DENIED = re.compile(r"postfix/(?!master|local|pipe)[\w-]+\[\d+\]: (?!.*(said:|relay=)).*(Permission denied|Operation not permitted)")
-OPTIONAL = ("transfer", "maps")  # run where the configuration asks for them
+OPTIONAL = ("transfer", "maps", "fleet")  # run where the configuration asks for them
 PROGRAMS = (*ROLES, *OPTIONAL, "postrider", "simulate", "import-postfix", "sendmail", "postqueue")
 
 
@@ -24,7 +24,7 @@ def gather_programs(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for name in PROGRAMS:
         built = [p for p in (BUILD / "daemons").glob(f"*/{name}") if p.is_file() and os.access(p, os.X_OK)]
-        if not built and name == "maps":  # without the libraries of databases
+        if not built and name in ("maps", "fleet"):  # without their libraries
             continue
         if not built:
             raise AssertionError(f"{BUILD} has no program {name}")

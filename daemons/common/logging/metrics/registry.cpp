@@ -27,6 +27,9 @@ constexpr std::string_view outcomes[] = {"delivered", "deferred", "bounced"};
 constexpr std::string_view delay_stages[] = {"before_queue", "in_queue", "connection", "transmission"};
 constexpr std::string_view connection_results[] = {"made", "failed"};
 constexpr std::string_view refused[] = {"connection", "mail"};
+constexpr std::string_view store_call_results[] = {"answered", "refused", "failed"};
+constexpr std::string_view node_presence[] = {"present", "silent"};
+constexpr std::string_view change_directions[] = {"sent", "received"};
 constexpr std::string_view transfer_results[] = {"moved", "refused", "failed", "kept"};
 constexpr std::string_view states[] = {"uncategorized", "scheduled", "held",   "paused", "routing",
                                        "retrying",      "due",       "active", "report"};
@@ -118,6 +121,20 @@ constexpr MetricDefinition all[] = {
      {"result", transfer_results}, {}},
     {MetricId::transfers_in_doubt, "postrider_transfers_in_doubt", gauge, number,
      "Messages that another node may have or not: they wait until it answers.", {}, {}},
+    {MetricId::fleet_store_away, "postrider_fleet_store_away", gauge, number,
+     "1 while the store of the fleet cannot be used and this node works alone.", {}, {}},
+    {MetricId::fleet_calls, "postrider_fleet_calls_total", counter, number,
+     "Calls of the store of the fleet, by result: refused with an error, or failed without an answer.",
+     {"result", store_call_results}, {}},
+    {MetricId::fleet_call_seconds, "postrider_fleet_call_seconds", histogram, microseconds,
+     "Time until the store of the fleet answered.", {}, {}},
+    {MetricId::fleet_nodes, "postrider_fleet_nodes", gauge, number,
+     "Nodes of the fleet that this node knows, by presence.", {"presence", node_presence}, {}},
+    {MetricId::fleet_changes, "postrider_fleet_changes_total", counter, number,
+     "Changes of the suppression list that were sent to the store of the fleet, or received from it.",
+     {"direction", change_directions}, {}},
+    {MetricId::fleet_changes_waiting, "postrider_fleet_changes_waiting", gauge, number,
+     "Changes of the suppression list that the store of the fleet has yet to get.", {}, {}},
     {MetricId::queue_loading, "postrider_queue_loading", gauge, number,
      "1 while the spool is being read at startup; the queue is then larger than shown.", {}, {}},
     {MetricId::queue_messages, "postrider_queue_messages", gauge, number, "Messages in the queue.", {}, {}},

@@ -21,6 +21,8 @@ enum class MetricId : std::uint8_t {
     // mail goes out
     deliveries, delay_seconds, delay_stage_seconds, connections, client_tls_sessions, source_refusals,
     messages_removed, messages_expired, transfers, transfers_in_doubt,
+    // the fleet
+    fleet_store_away, fleet_calls, fleet_call_seconds, fleet_nodes, fleet_changes, fleet_changes_waiting,
     // the queue
     queue_loading, queue_messages, queue_deliveries, queue_connections, queue_oldest_age, queue_links, queue_links_failing,
     accepting, delivering, spool_free_bytes, spool_size_bytes, spool_free_inodes,
@@ -61,6 +63,9 @@ enum class DeliveryOutcome : std::uint8_t { delivered, deferred, bounced };
 enum class DelayStage : std::uint8_t { before_queue, in_queue, connection, transmission };
 enum class ConnectionResult : std::uint8_t { made, failed };
 enum class RefusedStage : std::uint8_t { connection, mail };
+enum class StoreCallResult : std::uint8_t { answered, refused, failed };
+enum class NodePresence : std::uint8_t { present, silent };
+enum class ChangeDirection : std::uint8_t { sent, received };
 enum class QueueState : std::uint8_t { uncategorized, scheduled, held, paused, routing, retrying, due, active, report };
 enum class SetAsideDirectory : std::uint8_t { bad, quarantine, incomplete, removed, failed };
 enum class LogSeverity : std::uint8_t { info, warning, error, critical };

@@ -1,0 +1,27 @@
+// What several nodes share, and the store where they do: [fleet]. Values.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace config {
+
+struct Config;
+
+struct Fleet {
+    std::string store; // "redis://…", "rediss://…"; "": this node is alone
+    std::string user;
+    std::string password_file; // "": no password is sent
+    std::string ca_file;       // "": smtp_client.tls_ca_file
+    std::uint32_t expected_nodes = 0;
+    std::string prefix = "postrider"; // of all keys in the store
+    std::string node;                 // mta.node; never empty after parse()
+    bool operator==(const Fleet&) const = default;
+
+    bool enabled() const { return !store.empty(); }
+    bool encrypted() const { return store.starts_with("rediss:"); }
+};
+
+// For code that does not see the whole configuration.
+const Fleet& fleet_of(const Config& config);
+
+} // namespace config

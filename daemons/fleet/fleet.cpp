@@ -1,0 +1,208 @@
+#include "daemons/fleet/fleet.h"
+#include "daemons/common/runtime/destroy_later.h"
+#include "daemons/fleet/fleet_json.h"
+#include <cstdlib>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace fleet {
+
+using namespace std::chrono_literals;
+using common::MetricId;
+using common::NodePresence;
+using redis::Availability;
+
+namespace {
+
+constexpr smtp::Duration watch_interval = 1s;
+constexpr smtp::Duration largest_clock_difference = 2s;
+
+} // namespace
+
+spool::Result<std::unique_ptr<Fleet>> Fleet::create(common::DaemonContext& context,
+                                                    common::DaemonConfig daemon_config) {
+    auto self = std::make_unique<Fleet>(context, config::fleet_of(daemon_config.config).node);
+    self->reconfigure(std::move(daemon_config));
+    return self;
+}
+
+Fleet::Fleet(common::DaemonContext& context, const std::string& node)
+    : context_(context), problems_(context.report_problem), node_(node),
+      heartbeat_(std::make_unique<Heartbeat>(node_, Heartbeat::Dependencies{.loop = context.loop,
+                                                                            .facts = [this] { return facts(); },
+                                                                            .facts_wanted =
+                                                                                [this] {
+                                                                                    if (queue_manager_)
+                                                                                        queue_manager_->send(
+                                                                                            proto::fleet::AskFacts{});
+                                                                                },
+                                                                            .list_received = [this] { report(); }})),
+      suppressions_(std::make_unique<SuppressionSync>(
+          SuppressionSync::Dependencies{.loop = context.loop,
+                                        .log = context.log,
+                                        .metrics = context.metrics,
+                                        .send =
+                                            [this](const proto::fleet::Message& message) {
+                                                return std::visit(
+                                                    [this](const auto& each) {
+                                                        if constexpr (ipc::AlwaysFits<std::decay_t<decltype(each)>>)
+                                                            return queue_manager_->send(each);
+                                                        else
+                                                            return queue_manager_->send(each) == ipc::SendResult::yes;
+                                                    },
+                                                    message);
+                                            }})),
+      watch_(context.loop, [this] { report(); }) {
+    watch_.start(watch_interval);
+}
+
+void Fleet::reconfigure(common::DaemonConfig daemon_config) {
+    StoreClient::Settings settings{.fleet = config::fleet_of(daemon_config.config),
+                                   .secrets = daemon_config.secrets_as<proto::secrets::Fleet>()};
+    if (!store_ || store_->settings() != settings) use_store(std::move(settings));
+    if (auto socket = daemon_config.take("fleet"); socket && !control_)
+        control_ = std::make_unique<Control>(context_, std::move(socket), daemon_config.operators, [this] {
+            return lines_of({.address = store_->settings().fleet.store,
+                             .version = store_->version(),
+                             .effect = effect(),
+                             .node = node_,
+                             .expected_nodes = store_->settings().fleet.expected_nodes,
+                             .availability = store_->availability()},
+                            heartbeat_->list(), common::Loop::now().monotonic);
+        });
+    if (!queue_manager_) connect_queue_manager();
+}
+
+void Fleet::use_store(StoreClient::Settings settings) {
+    heartbeat_->use(nullptr);
+    suppressions_->use(nullptr);
+    if (store_) common::destroy_later(context_.loop, std::move(store_));
+    store_ = std::make_unique<StoreClient>(
+        context_.loop, context_.log, context_.metrics, std::move(settings),
+        StoreClient::Callbacks{.ready = [this] { heartbeat_->beat(); }, .changed = [this] { report(); }});
+    heartbeat_->use(store_.get());
+}
+
+void Fleet::connect_queue_manager() {
+    queue_manager_ = std::make_unique<ipc::Connector<proto::fleet::Message>>(
+        context_.loop, context_.log, context_.run_directory + "/private/queue-manager", proto::fleet::conversation,
+        context_.identity,
+        ipc::Connector<proto::fleet::Message>::Callbacks{.on_message =
+                                                             [this](proto::fleet::Message&& message) {
+                                                                 const auto* facts =
+                                                                     std::get_if<proto::fleet::Facts>(&message);
+                                                                 if (!facts) return suppressions_->received(message);
+                                                                 const bool first = !std::exchange(facts_, *facts);
+                                                                 if (first) heartbeat_->beat();
+                                                             },
+                                                         .on_up =
+                                                             [this] {
+                                                                 queue_manager_->send(proto::fleet::AskFacts{});
+                                                                 suppressions_->connected();
+                                                             },
+                                                         .on_down =
+                                                             [this](const std::string&) {
+                                                                 facts_.reset();
+                                                                 suppressions_->disconnected();
+                                                             }});
+}
+
+NodeFacts Fleet::facts() const {
+    NodeFacts out;
+    if (facts_) {
+        out.messages = static_cast<std::int64_t>(facts_->messages);
+        out.accepting = facts_->accepting;
+        out.delivering = facts_->delivering;
+    }
+    if (const auto lag = suppressions_->lag()) out.lag = static_cast<std::int64_t>(*lag);
+    out.waiting = static_cast<std::int64_t>(suppressions_->waiting());
+    return out;
+}
+
+std::string Fleet::effect() const {
+    if (!store_->availability().away()) return {};
+    const auto waiting = suppressions_->waiting();
+    return fmt::format("this node works alone: it does not see the others, nor their changes of the suppression list{}",
+                       waiting == 0 ? std::string() : fmt::format("; {} of its own wait", waiting));
+}
+
+void Fleet::report() {
+    if (!store_) return; // it is being made
+    const auto now = common::Loop::now().monotonic;
+    const auto& availability = store_->availability();
+    suppressions_->use(availability.state() == Availability::State::present ? store_.get() : nullptr);
+    problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; {}", store_->settings().fleet.store,
+                                                             availability.reason(), effect())
+                                               : "");
+    if (availability.state() == Availability::State::present) report_nodes(now);
+    watch_.start(watch_interval);
+}
+
+void Fleet::report_nodes(smtp::Monotonic now) {
+    const auto& list = heartbeat_->list();
+    // After an outage of the store all others look silent until they have found it again.
+    const bool settled = now - store_->availability().since().monotonic > NodeList::silent_after;
+    if (!settled) return;
+    const auto expected = store_->settings().fleet.expected_nodes;
+    const auto silent = list.silent_names(now);
+    const auto present = list.count_present(now);
+    if (silent != silent_) {
+        if (!silent.empty())
+            context_.log.warning("nodes without a heartbeat for {} s: {}",
+                                 std::chrono::floor<std::chrono::seconds>(NodeList::silent_after).count(), silent);
+        else
+            context_.log.info("all nodes are heard again");
+        silent_ = silent;
+    }
+    problems_.set("nodes", present < expected ? fmt::format("{} of {} expected nodes are present{}", present, expected,
+                                                            silent.empty() ? "" : "; silent: " + silent)
+                                              : "");
+    if (list.has_namesake() != namesake_) {
+        namesake_ = list.has_namesake();
+        const auto text = fmt::format("another node has the name {}: set mta.node to different names", node_);
+        if (namesake_) context_.log.error("{}", text);
+        problems_.set("name", namesake_ ? text : "");
+    }
+    const auto difference = list.clock_difference();
+    const bool wrong = std::chrono::abs(difference) > largest_clock_difference;
+    if (wrong != clock_wrong_) {
+        clock_wrong_ = wrong;
+        const auto text = wrong
+                              ? fmt::format("the clock of this host differs from the store's by {:.1f} s: synchronize "
+                                            "the clocks of all nodes",
+                                            std::chrono::duration<double>(difference).count())
+                              : std::string();
+        if (wrong) context_.log.warning("{}", text);
+        problems_.set("clock", text);
+    }
+}
+
+void Fleet::stop(smtp::Duration, std::function<void()> done) {
+    control_.reset();
+    heartbeat_->stop(std::move(done));
+}
+
+std::string Fleet::status_text() {
+    const auto& list = heartbeat_->list();
+    switch (store_->availability().state()) {
+    case Availability::State::starting: return "connecting to the store";
+    case Availability::State::away: return "the store is away: this node works alone";
+    case Availability::State::present: break;
+    }
+    const auto present = list.count_present(common::Loop::now().monotonic);
+    return fmt::format("{} node{} present", present, present == 1 ? "" : "s");
+}
+
+void Fleet::update_gauges(common::Metrics& metrics) {
+    const auto now = common::Loop::now().monotonic;
+    const auto& list = heartbeat_->list();
+    const auto silent =
+        std::ranges::count_if(list.nodes(), [&](const auto& node) { return list.is_silent(node, now); });
+    metrics.set(MetricId::fleet_nodes, static_cast<std::int64_t>(list.count_present(now)), NodePresence::present);
+    metrics.set(MetricId::fleet_nodes, silent, NodePresence::silent);
+    metrics.set(MetricId::fleet_changes_waiting, static_cast<std::int64_t>(suppressions_->waiting()));
+    metrics.set(MetricId::fleet_store_away, store_->availability().away());
+}
+
+} // namespace fleet
