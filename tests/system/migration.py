@@ -23,6 +23,7 @@ from harness.migration_files import Adapted, Unusable, is_configuration  # noqa:
 from harness.migration_reasons import compare, outcome  # noqa: E402
 from harness.migration_sessions import Material, users_of  # noqa: E402
 from harness.migration_world import every_address_is_here  # noqa: E402
+from harness.mta import gather_programs  # noqa: E402
 from harness.network import enter_own_network  # noqa: E402
 
 WORLD = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, "-B", "-m", "harness.migration_world"]
@@ -51,6 +52,8 @@ def servers_of(adapted):
 def run_world(system, folder, sessions, adapted):
     home = folder / system
     home.mkdir()
+    if system == "postrider":
+        gather_programs(home / "bin")  # links: in its world, on another file system, they would be copies
     (home / "etc-postfix").symlink_to(adapted.place)
     # Postfix's program for tables of aliases is another one.
     (home / "aliases").write_text(" " + " ".join(f"/etc/postfix/made-up/{f.name}" for user in ("alias_maps", "alias_database")

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 from .certificates import make_certificate
@@ -59,6 +60,12 @@ def postconf(*words, place):
 def settings_of(place):
     lines = postconf("-n", "-x", place=place).splitlines()
     return {name: value.strip() for name, separator, value in (line.partition(" =") for line in lines) if separator}
+
+
+def as_if_old(file):
+    """Postfix waits until a file has not been changed for a second before it reads it."""
+    long_ago = time.time() - 3600
+    os.utime(file, (long_ago, long_ago))
 
 
 class Unusable(Exception):
@@ -167,10 +174,12 @@ class Adapted:
         if missing:
             self.changes.append("master.cf: added " + " ".join(line.split()[0] for line in missing))
         (self.place / "master.cf").write_text("\n".join(lines + missing) + "\n")
+        as_if_old(self.place / "master.cf")
         self.pipe_users = set(re.findall(r"\buser=\$?\{?([A-Za-z][\w.-]*)", text))
 
     def _main(self):
         shutil.copy(self.source / "main.cf", self.place / "main.cf")
+        as_if_old(self.place / "main.cf")
         said = settings_of(self.place)
         certificate, key = "/etc/postfix/made-up/cert.pem", "/etc/postfix/made-up/cert.key"
         out = {}
@@ -205,6 +214,7 @@ class Adapted:
                 "smtpd_error_sleep_time": "0", "smtpd_soft_error_limit": "1000", "smtpd_hard_error_limit": "1000",
                 "smtpd_client_connection_count_limit": "0"}
         (self.place / "main.cf").write_text("".join(f"{name} = {value}\n" for name, value in out.items()))
+        as_if_old(self.place / "main.cf")
 
     def _as_upgraded(self):
         """Of a Postfix before 2.10: what Debian's upgrade adds, without which smtpd does not start."""
@@ -213,6 +223,7 @@ class Adapted:
             line = "smtpd_relay_restrictions = permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination"
             with open(self.place / "main.cf", "a") as main:
                 main.write(line + "\n")
+            as_if_old(self.place / "main.cf")
             self.changes.append(f"{line}: as Debian's upgrade adds it")
 
     def value(self, name):
