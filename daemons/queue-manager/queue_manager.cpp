@@ -322,6 +322,19 @@ DeliveryStops::Dependencies QueueManager::stop_dependencies() {
                 }};
 }
 
+FleetLink::Dependencies QueueManager::fleet_dependencies() {
+    return {.loop = context_.loop,
+            .pool = pool_,
+            .suppressions = suppressions_,
+            .facts =
+                [this] {
+                    return proto::fleet::Facts{.messages = driver_.engine().counts().messages,
+                                               .accepting = not_accepting().empty(),
+                                               .delivering = not_delivering().empty()};
+                },
+            .local_domains = [this] { return config_->local.domains; }};
+}
+
 bool QueueManager::is_node(const std::string& name) const {
     return std::ranges::find(config_->nodes, name, &config::Node::name) != config_->nodes.end();
 }
@@ -558,12 +571,6 @@ QueueStatus QueueManager::queue_status() {
     out.problems = problems_.texts();
     for (const auto& place : cleaner_.places()) out.put_aside.push_back(place);
     return out;
-}
-
-proto::fleet::Facts QueueManager::fleet_facts() {
-    return {.messages = driver_.engine().counts().messages,
-            .accepting = not_accepting().empty(),
-            .delivering = not_delivering().empty()};
 }
 
 std::string QueueManager::status_text() {

@@ -86,6 +86,7 @@ private:
     void query_route(const std::string& address, const std::string& reverse_path, RouteQuery::Done done,
                      RouteQuery::RoutesWanted wanted = {});
     DeliveryStops::Dependencies stop_dependencies();
+    FleetLink::Dependencies fleet_dependencies();
     bool is_node(const std::string& name) const; // the configuration has a section for it
 
     // ---- start, reload and stop ----
@@ -168,11 +169,7 @@ private:
     ActionExecutor executor_;
     Transfers transfers_;
 
-    FleetLink fleet_{{.loop = context_.loop,
-                      .pool = pool_,
-                      .suppressions = suppressions_,
-                      .facts = [this] { return fleet_facts(); },
-                      .local_domains = [this] { return config_->local.domains; }}};
+    FleetLink fleet_{fleet_dependencies()};
 
     // Operators.
     PausesInForce pauses_;
