@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from harness.migration_files import Adapted, Unusable, is_configuration  # noqa: E402
-from harness.migration_reasons import compare, outcome  # noqa: E402
+from harness.migration_reasons import CANONICAL, compare, outcome  # noqa: E402
 from harness.migration_sessions import Material, users_of  # noqa: E402
 from harness.migration_world import every_address_is_here  # noqa: E402
 from harness.mta import gather_programs  # noqa: E402
@@ -60,7 +60,7 @@ def run_world(system, folder, sessions, adapted):
                                                  for _, f in adapted.tables.get(user, [])) + " ")
     (home / "world.json").write_text(json.dumps({
         "sessions": sessions, "users": users_of(adapted), "zones": zones_of(adapted), "servers": servers_of(adapted),
-        "directories": [adapted.value("virtual_mailbox_base")] if adapted.value("virtual_mailbox_base").startswith("/") else []}))
+        "directories": [each for each in map(adapted.value, ("virtual_mailbox_base", "mail_spool_directory")) if each.startswith("/")]}))
     with open(home / "world.out", "wb") as out:
         subprocess.run([*WORLD, system, str(home)], cwd=Path(__file__).parent, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=1200)
 
@@ -99,7 +99,10 @@ def compared(folder):
         if result["trouble"]:
             return report | {"trouble": [system, result["trouble"]]}
     imported = json.loads((folder / "postrider/import.json").read_text())
-    found, recipients, destinations = compare(facts["sessions"], results["postfix"], results["postrider"], facts["settings"], imported["undecided"])
+    tables = re.findall(r":/etc/postfix/(made-up/\S+?)(?=[,\s]|$)", " ".join(facts["settings"][name] for name in CANONICAL))
+    canonical = "\n".join((folder / "postfix-configuration" / each).read_text(errors="replace") for each in tables)
+    facts["settings"]["mynetworks"] = re.sub(r"/etc/postfix/(made-up/\S+)", lambda m: (folder / "postfix-configuration" / m[1]).read_text(), facts["settings"]["mynetworks"])
+    found, recipients, destinations = compare(facts["sessions"], results["postfix"], results["postrider"], facts["settings"], imported["undecided"], canonical)
     differs = [{"kind": d.kind, "why": d.why, "stage": d.stage, "postfix": outcome(d.theirs), "postrider": outcome(d.ours),
                 "recipient": d.recipient, "session": d.session["number"]} for d in found]
     return report | {"differs": differs, "recipients": recipients, "destinations": destinations, "undecided": imported["undecided"]}

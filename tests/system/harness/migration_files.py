@@ -14,6 +14,7 @@ from .certificates import make_certificate
 from .unpacked import environment, tree
 
 SERVER = "203.0.113.25"
+MAILNAME = "home.example"  # in /etc/mailname
 USERS = ("ann", "bob")
 KINDS = "hash|btree|lmdb|cdb|dbm|texthash|mysql|pgsql|ldap|sqlite|memcache|regexp|pcre|cidr|nis|nisplus|sdbm"
 TABLE = re.compile(rf"(?:proxy:)*\b({KINDS}):([^\s,{{}}]+)")
@@ -114,7 +115,7 @@ class Adapted:
                 text = file.read_text(errors="replace")
             else:
                 purpose = re.sub(r".*(check_\w+_access).*", r"\1", user)
-                text = "" if new_kind in PATTERNS else next((text for word, text in MADE_UP if re.search(word, purpose)), "")
+                text = "" if new_kind in PATTERNS else next((text for word, text in MADE_UP if re.search(word, "transport_maps" if "transport" in path else purpose)), "")
                 if user in ("alias_maps", "alias_database"):
                     text = "postmaster: root\nroot: ann\nstaff: ann, bob\noutside: far@remote.example\n"
                 self.changes.append(f"{user}: {kind}:{path} is " + ("in a database" if kind in IN_DATABASES else "missing") + ": made up")
@@ -209,7 +210,9 @@ class Adapted:
             out |= {"smtpd_sasl_type": "dovecot", "smtpd_sasl_path": "private/auth"}
             if said.get("smtpd_sasl_type", "cyrus") == "cyrus":
                 self.changes.append("smtpd_sasl_type = cyrus: Dovecot asked instead")
-        out.setdefault("myhostname", "mx.home.example")
+        if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", out.get("myhostname", "x")):
+            self.changes.append(f"myhostname = {out.pop('myhostname')}: no name, mx.{MAILNAME} instead")
+        out.setdefault("myhostname", f"mx.{MAILNAME}")
         out |= {"inet_interfaces": f"{SERVER}, 127.0.0.1", "inet_protocols": "ipv4", "compatibility_level": said.get("compatibility_level", "0"),
                 "smtpd_error_sleep_time": "0", "smtpd_soft_error_limit": "1000", "smtpd_hard_error_limit": "1000",
                 "smtpd_client_connection_count_limit": "0"}

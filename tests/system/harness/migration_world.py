@@ -22,7 +22,7 @@ from dnslib import QTYPE, RR, A, DNSRecord
 
 from .certificates import make_certificate
 from .client import Client, Closed, stuffed
-from .migration_files import SERVER
+from .migration_files import MAILNAME, SERVER
 from .migration_sessions import LISTED, NAMED, content
 from .names import Names
 from .sink import Sink
@@ -148,7 +148,7 @@ def make_world(folder, facts, lower):
     Path("/etc/resolv.conf").write_text("nameserver 127.0.0.53\n")
     Path("/etc/nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files dns\n")
     Path("/etc/hosts").write_text("127.0.0.1 localhost\n")
-    Path("/etc/mailname").write_text("home.example\n")
+    Path("/etc/mailname").write_text(MAILNAME + "\n")
     if not Path("/etc/aliases").exists():
         Path("/etc/aliases").write_text("postmaster: root\nroot: ann\nstaff: ann, bob\n")
     sh("mount -t tmpfs tmpfs /home; mkdir -p /var/mail; chmod 1777 /var/mail\n" +
@@ -224,6 +224,8 @@ def start_postrider(folder):
             raise RuntimeError(f"check: {why[-1500:]}")
         file.write_text(toml(configuration))
     subprocess.Popen([programs / "postrider", "run", "-c", file], stdin=subprocess.DEVNULL, stdout=open(folder / "output", "ab"), stderr=subprocess.STDOUT)
+    # What waits when the queue-manager starts is not logged as new mail that has to wait.
+    wait_until(lambda: log.exists() and ": spool: loaded: " in log.read_text(errors="replace"), 25, "the spool to be loaded")
     return log
 
 
@@ -233,6 +235,8 @@ def finish_by_hand(configuration, why):
         configuration["virtual_mailbox"] |= {"user": "vmail"}
     elif "virtual_mailbox.deliver is missing" in why:
         configuration["virtual_mailbox"] |= {"deliver": "lmtp:/run/dovecot/lmtp"}
+    elif "TLS requires tls.certificates" in why:
+        configuration["tls"] = configuration.get("tls", {}) | {"certificates": ["/etc/postfix/made-up/cert.pem"], "keys": ["/etc/postfix/made-up/cert.key"]}
     elif found := re.search(r"(/\S+): No such file or directory", why):
         file = Path(found[1])
         file.parent.mkdir(parents=True, exist_ok=True)
