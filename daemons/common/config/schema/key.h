@@ -26,7 +26,7 @@ struct ListKey {
     std::function<void()> clear; // before the first one
     std::function<Refusal(std::string_view)> add;
     std::function<std::vector<std::string>()> show;
-    bool of_tables = false; // its texts name lookup tables
+    bool of_tables = false;               // its texts name lookup tables
     std::function<Refusal()> finish = {}; // after the last one, about the list as a whole; null: nothing to check
 };
 struct IntKey {
