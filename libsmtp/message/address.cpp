@@ -178,11 +178,20 @@ std::string Mailbox::text() const {
     return out;
 }
 
+// "ann@192.0.2.1" lacks its brackets: no domain has a name like that, so no reply could be sent there.
+static std::expected<Mailbox, Malformed> parse_mailbox_of_path(std::string_view text) {
+    auto mailbox = Mailbox::parse_bare_allowed(text);
+    const auto in_number = [](char c) { return is_digit(c) || c == '.'; };
+    if (mailbox && !mailbox->bare() && std::ranges::all_of(mailbox->domain, in_number))
+        return bad("an address as domain needs brackets");
+    return mailbox;
+}
+
 std::expected<ReversePath, Malformed> ReversePath::parse(std::string_view inside) {
     if (inside.empty()) return ReversePath{};
     const auto address = drop_route(inside);
     if (!address) return std::unexpected(address.error());
-    auto mailbox = Mailbox::parse_bare_allowed(*address);
+    auto mailbox = parse_mailbox_of_path(*address);
     if (!mailbox) return std::unexpected(std::move(mailbox).error());
     return ReversePath{*std::move(mailbox)};
 }
@@ -191,7 +200,7 @@ std::expected<ForwardPath, Malformed> ForwardPath::parse(std::string_view inside
     if (inside.empty()) return bad("empty address");
     const auto address = drop_route(inside);
     if (!address) return std::unexpected(address.error());
-    auto mailbox = Mailbox::parse_bare_allowed(*address);
+    auto mailbox = parse_mailbox_of_path(*address);
     if (!mailbox) return std::unexpected(std::move(mailbox).error());
     return ForwardPath{*std::move(mailbox)};
 }

@@ -51,7 +51,7 @@ decide::ExpansionSettings expansion_settings(const config::Config& config) {
     const auto known = [&](const char* kind) {
         return std::ranges::find(local.known_recipients, kind) != local.known_recipients.end();
     };
-    out.known_here = {.users = known("users"), .aliases = known("aliases")};
+    out.known_here = {.users = known("users"), .aliases = known("aliases"), .everybody = !local.check_recipients};
     out.default_user = rules.default_user;
     out.commands = permitted_places(rules.commands);
     out.files = permitted_places(rules.files);

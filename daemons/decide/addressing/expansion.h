@@ -32,6 +32,7 @@ struct AddressTables {
 // What makes a local recipient known, besides tables.local_recipients.
 struct KnownHere {
     bool users = true, aliases = true;
+    bool everybody = false; // all names
 };
 
 // Which lists may name "|command" or "/file".

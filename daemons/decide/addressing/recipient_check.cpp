@@ -105,11 +105,11 @@ private:
         if (!parsed) return unknown("5.1.3", "bad address: " + parsed.error().why);
         const auto name = settings_.folded(parsed->local_part);
         const auto plain = without_extension(name, settings_.delimiter);
-        if (is_postmaster(plain)) return {};
+        if (settings_.known_here.everybody || is_postmaster(plain)) return by_transport(address);
         for (const auto& candidate : {name, plain}) {
             if (!settings_.known_here.aliases) break;
             const auto alias = lookups_.alias(candidate).status;
-            if (alias == AliasAnswer::Status::found) return {};
+            if (alias == AliasAnswer::Status::found) return by_transport(address);
             if (alias == AliasAnswer::Status::not_yet) return {Verdict::pending};
             if (alias == AliasAnswer::Status::unreadable)
                 return {.verdict = Verdict::try_later, .text = std::string(not_now)};
@@ -128,7 +128,7 @@ private:
         // A list says who is known; catch_all is then for mail that comes without this check.
         const auto& from = settings_.known_here;
         const bool listed_only = !settings_.tables.local_recipients.empty() || !from.users || !from.aliases;
-        if (!settings_.catch_all.empty() && !listed_only) return {};
+        if (!settings_.catch_all.empty() && !listed_only) return by_transport(address);
         if (settings_.tables.local_recipients.empty()) return unknown(AddressClass::local);
         return listed(AddressClass::local, settings_.tables.local_recipients, address);
     }

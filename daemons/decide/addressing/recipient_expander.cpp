@@ -59,8 +59,8 @@ bool Expander::too_deep(const Provenance& via) {
 void Expander::expand_address(const std::string& text, const Provenance& via) {
     if (result_.is_deferred()) return;
     const bool bare = text.rfind('@') == text.npos;
-    if (bare && smtp::same_ignoring_case(text, "postmaster")) // always local, whatever the origin: RFC 5321, 4.5.1
-        return by_class(text, via);
+    // Without a virtual alias local, whatever the origin: RFC 5321, 4.5.1.
+    if (bare && smtp::same_ignoring_case(text, "postmaster")) return expand_virtual_alias(text, via);
     auto address = bare ? text + "@" + settings_.origin : text;
     auto canonical = canonical_recipient(address, settings_, lookups_);
     switch (canonical.status) {
@@ -78,16 +78,17 @@ void Expander::expand_virtual_alias(const std::string& address, const Provenance
     if (result_.is_deferred()) return;
     if (settings_.tables.virtual_alias.empty()) return by_class(address, via);
     if (too_deep(via)) return;
-    const auto key = "virtual " + settings_.folded(address);
+    const auto whole = address.rfind('@') == address.npos ? address + "@" + settings_.origin : address;
+    const auto key = "virtual " + settings_.folded(whole);
     if (lists_.is_open(key)) return by_class(address, via); // it keeps a copy
-    const auto where = class_of(address);
+    const auto where = class_of(whole);
     if (!where) return;
-    const auto found = lookups_.in_tables(settings_.tables.virtual_alias, keys_of(address, *where, settings_));
+    const auto found = lookups_.in_tables(settings_.tables.virtual_alias, keys_of(whole, *where, settings_));
     if (result_.waits_for(found.answer)) return;
     if (found.answer.status == Status::none) return by_class(address, via);
     if (!lists_.first_time(key)) return;
-    auto [targets, wrong] = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
-                                         settings_.origin, settings_.recipients);
+    auto [targets, wrong] = addresses_of(found.answer.value, whole, found.match, settings_.delimiter, settings_.origin,
+                                         settings_.recipients);
     if (!wrong.empty())
         result_.add_bad_member(via, fmt::format("{}: invalid value for <{}>: {}", found.table, address, wrong));
     if (targets.size() > settings_.recipients)
@@ -258,7 +259,7 @@ void Expander::deliver_remotely(const std::string& address, AddressClass address
         const auto found = lookups_.in_tables(settings_.tables.sender_relay, keys);
         if (result_.waits_for(found.answer)) return;
         if (found.answer.status == Status::found) {
-            const auto word = TransportEntry::parse(found.answer.value, settings_.transports);
+            const auto word = TransportEntry::parse_relay(found.answer.value, settings_.transports);
             using Kind = TransportEntry::Kind;
             if (word && word->kind == Kind::defer) return result_.defer(word->status, word->value);
             if (!word || (word->kind != Kind::next_hop && word->kind != Kind::as_usual))

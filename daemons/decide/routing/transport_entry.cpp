@@ -61,9 +61,26 @@ std::optional<TransportEntry> by_lmtp(std::string_view rest) {
                std::string(colon == rest.npos ? std::string_view() : rest.substr(colon)));
 }
 
+bool is_one_of(const std::vector<std::string>& all, std::string_view name) {
+    return std::ranges::find(all, name) != all.end();
+}
+
+// "local" alone.
+bool is_transport(std::string_view text, const TransportNames& names) {
+    const auto word = smtp::lowered(text);
+    for (auto each : {"local", "virtual", "smtp", "relay", "lmtp", "discard", "error", "defer", "retry"})
+        if (word == each) return true;
+    return is_one_of(names.commands, text) || is_one_of(names.routes, word);
+}
+
 } // namespace
 
 std::optional<TransportEntry> TransportEntry::parse(std::string_view text, const TransportNames& names) {
+    text = trimmed(text);
+    return is_transport(text, names) ? parse_relay(std::string(text) + ":", names) : parse_relay(text, names);
+}
+
+std::optional<TransportEntry> TransportEntry::parse_relay(std::string_view text, const TransportNames& names) {
     text = trimmed(text);
     const auto colon = text.find(':');
     const auto word = smtp::lowered(text.substr(0, colon));
@@ -78,17 +95,14 @@ std::optional<TransportEntry> TransportEntry::parse(std::string_view text, const
     if (word == "error") return ended(Kind::fail, rest, "5.0.0", "mail for this address is not accepted");
     if (word == "defer" || word == "retry")
         return ended(Kind::defer, rest, "4.0.0", "mail for this address is deferred");
-    const auto known = [](const std::vector<std::string>& all, std::string_view name) {
-        return std::ranges::find(all, name) != all.end();
-    };
     if (word == "command") {
-        if (!known(names.commands, rest)) return {};
+        if (!is_one_of(names.commands, rest)) return {};
         return TransportEntry{Kind::command, std::string(rest), {}, {}};
     }
     // Postfix's transports of its master.cf, whose further words are for pipe(8).
-    if (const auto name = text.substr(0, colon); known(names.commands, name))
+    if (const auto name = text.substr(0, colon); is_one_of(names.commands, name))
         return TransportEntry{Kind::command, std::string(name), {}, {}};
-    if (known(names.routes, word))
+    if (is_one_of(names.routes, word))
         if (const auto by = RouteName::parse_entry(word + ":" + std::string(rest)))
             return TransportEntry{Kind::next_hop, by->to_string(), {}, {}};
     return hop(std::string(text)); // relay.example.net:2525, srv:example.net

@@ -31,8 +31,10 @@ struct TransportEntry {
     std::string status;  // discard, fail, defer: "5.1.2", of the matching class
     std::string warning; // for the author of the entry; "" nothing
 
-    // Empty: it is invalid.
+    // Empty: it is invalid. In a transport table the name of a transport needs no colon, as in Postfix; for the relay
+    // of a sender a word without one is a host.
     static std::optional<TransportEntry> parse(std::string_view text, const TransportNames& names = {});
+    static std::optional<TransportEntry> parse_relay(std::string_view text, const TransportNames& names);
     bool operator==(const TransportEntry&) const = default;
 };
 

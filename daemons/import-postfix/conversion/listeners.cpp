@@ -374,6 +374,10 @@ constexpr std::string_view internal[] = {"pickup",          "cleanup", "qmgr",  
 
 // What its line sets for itself: whose mail it is about is decided elsewhere.
 void internal_service(Import& import, const Service& service) {
+    if (service.command == "local" && service.name != "local")
+        import.record_service(
+            service, Kind::unsupported,
+            fmt::format("another local(8): write \"local:\" instead of \"{}:\" into transport tables", service.name));
     std::string users;
     if (service.command == "cleanup" && service.name != "cleanup")
         for (const auto& other : import.services)

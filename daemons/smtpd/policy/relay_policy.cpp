@@ -184,7 +184,11 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
     const bool passed_on = *where == relay || (*where == local && !wanted); // to a host that may relay for us
     if (!trusted && passed_on && leads_on(path.mailbox))
         return refuse_relaying(client, "<" + text + ">: ", 554, {5, 7, 1}, "Relay access denied");
-    return {listed && wanted ? Kind::check : Kind::accept, address, {}};
+    // Whoever the recipient is, these may reject it.
+    const auto& tables = settings.addresses;
+    const bool closed = *where != remote && settings.smtpd.check_recipients &&
+                        !(tables.transport.tables.empty() && tables.relocated.tables.empty());
+    return {(listed && wanted) || closed ? Kind::check : Kind::accept, address, {}};
 }
 
 smtp::Reply reply_for(common::Unavailable why) {

@@ -279,7 +279,15 @@ TEST_CASE("recipients are checked as their class has it, and aliases are not fol
     w.suppressed.clear();
     CHECK(w.check("alice@here.example") == "known");
     CHECK(w.check("postmaster@here.example") == "known");
+    w.settings.known_here = {.everybody = true};
+    CHECK(w.check("nobody@here.example") == "known");
+    CHECK(w.check("root@here.example") == "unknown 5.2.1 closed"); // by its transport
+    CHECK(w.check("gone@here.example") == "unknown 5.1.6 User has moved to gone@far.example");
     w.settings.known_here = {};
+    w.table(&Tables::transport, "text:/closed") = {{"here.example", "error:5.1.2 no mail here"}};
+    for (const auto* whoever : {"team@here.example", "postmaster@here.example", "bob@here.example"})
+        CHECK(w.check(whoever) == "unknown 5.1.2 no mail here");
+    w.settings.tables.transport = {"text:/t"};
     w.unknown_yet = {"dora", "dora@boxes.example"};
     CHECK(w.check("dora@here.example") == "not yet");
     CHECK(w.check("dora@boxes.example") == "not yet");

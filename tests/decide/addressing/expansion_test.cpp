@@ -141,6 +141,21 @@ TEST_CASE("postmaster is always somebody") {
     CHECK(w.expand({"postmaster"}) == "0:failed 5.4.6");
 }
 
+TEST_CASE("postmaster without a domain has the virtual aliases of postmaster in the origin") {
+    World w;
+    w.table(&Tables::virtual_alias, "text:/virtual") = {{"postmaster@far.example", "carol@here.example"}};
+    CHECK(w.expand({"postmaster"}) == "0:local root");
+    w.settings.origin = "far.example";
+    w.settings.postmaster = "root@here.example";
+    CHECK(w.expand({"Postmaster"}) == "0:local carol");
+    w.settings.tables.virtual_alias.clear();
+    w.table(&Tables::virtual_alias, "text:/all") = {{"@far.example", "bob@here.example"}};
+    CHECK(w.expand({"postmaster"}) == "0:local bob");
+    w.settings.tables.virtual_alias.clear();
+    w.table(&Tables::virtual_alias, "text:/other") = {{"x@far.example", "bob@here.example"}};
+    CHECK(w.expand({"postmaster"}) == "0:local root"); // never to a domain that is not ours
+}
+
 TEST_CASE("what cannot be known now is deferred as a whole, never bounced") {
     World w;
     w.aliases = {{"mixed", {"alice", "dora"}}};

@@ -126,7 +126,7 @@ TEST_CASE("what a transport table may say") {
     }
     CHECK(!TransportEntry::parse("command:other", programs));
     CHECK(!TransportEntry::parse("command:", programs));
-    CHECK(TransportEntry::parse("sympa", programs)->kind == Kind::next_hop); // a host of that name
+    CHECK(TransportEntry::parse("sympa")->kind == Kind::next_hop); // a host of that name
     const decide::TransportNames routes{{"sympa"}, {"slow", "sympa"}};
     const auto by = [&](std::string_view text) { return TransportEntry::parse(text, routes); };
     for (const auto* text : {"slow:", " Slow: "}) CHECK(by(text) == TransportEntry{Kind::next_hop, "slow:", "", ""});
@@ -140,6 +140,25 @@ TEST_CASE("what a transport table may say") {
     CHECK(by("sympa:")->kind == Kind::command);
     for (const auto* bad : {"other:", "slow:lmtp:/run/x", "slow:mx", "slow:srv:relay.example", "slow:[x"})
         CHECK_MESSAGE(!by(bad), bad);
+}
+
+TEST_CASE("the name of a transport needs no colon in a transport table") {
+    using Kind = TransportEntry::Kind;
+    const decide::TransportNames names{{"sympa"}, {"slow"}};
+    const auto kind = [&](std::string_view text) { return TransportEntry::parse(text, names)->kind; };
+    CHECK(kind("local") == Kind::local);
+    CHECK(kind(" Virtual ") == Kind::mailbox);
+    CHECK(kind("discard") == Kind::discard);
+    CHECK(kind("error") == Kind::fail);
+    CHECK(kind("retry") == Kind::defer);
+    CHECK(kind("sympa") == Kind::command);
+    for (auto word : {"smtp", "relay", "mx"}) CHECK(TransportEntry::parse(word, names)->value == "mx");
+    CHECK(TransportEntry::parse("slow", names)->value == "slow:");
+    CHECK(!TransportEntry::parse("lmtp", names)); // it needs a server
+    CHECK(TransportEntry::parse("[local]", names)->value == "[local]");
+    CHECK(TransportEntry::parse("mailhub", names)->value == "mailhub");
+    CHECK(TransportEntry::parse_relay("smtp", names)->value == "smtp"); // a host
+    CHECK(TransportEntry::parse_relay("slow:", names)->value == "slow:");
 }
 
 TEST_CASE("the place of a mailbox never leaves its directories") {

@@ -255,3 +255,11 @@ TEST_CASE("transports of master.cf for mailboxes: where they lead") {
     CHECK(key_of("local_transport = lmtp:unix:/run/lmtp", "local.deliver") == R"("lmtp:/run/lmtp")");
     CHECK(key_of("mailbox_transport = web:[127.0.0.1]:2525", "local.deliver") == "-");
 }
+
+TEST_CASE("another local(8) is named, since transport tables cannot name it") {
+    const auto from = imported("", {}, smtp_line + "mylocal unix - n n - - local\nlocal unix - n n - - local\n");
+    CHECK(result_of(from, "mylocal unix").kind == SettingResult::Kind::unsupported);
+    CHECK(result_of(from, "mylocal unix").remarks.front() ==
+          "another local(8): write \"local:\" instead of \"mylocal:\" into transport tables");
+    CHECK(std::ranges::none_of(from.results, [](const auto& each) { return each.name == "local unix"; }));
+}

@@ -126,6 +126,17 @@ TEST_CASE("paths") {
     CHECK_FALSE(ForwardPath::parse("postmaster2")->bare_postmaster());
 }
 
+TEST_CASE("an address of the Internet needs its brackets") {
+    for (auto odd : {"a@192.0.2.1", "a@1", "a@1.2", "@x:a@192.0.2.1"}) {
+        CHECK_MESSAGE(!ReversePath::parse(odd), odd);
+        CHECK_MESSAGE(!ForwardPath::parse(odd), odd);
+    }
+    for (auto fine : {"a@[192.0.2.1]", "a@1.2.3.4x", "a@163.com", "a@1-2", "1.2.3.4"}) {
+        CHECK_MESSAGE(ReversePath::parse(fine), fine);
+        CHECK_MESSAGE(ForwardPath::parse(fine), fine);
+    }
+}
+
 TEST_CASE("a path is cut from its parameters") {
     struct {
         std::string_view argument, inside, parameters;

@@ -181,6 +181,13 @@ TEST_CASE("where local recipients are not checked, those of other classes still 
         return judged_recipient(made, from(stranger), path).kind;
     };
     CHECK(of("nobody@here.example") == Kind::accept);
+    config.addresses.transport.tables = {"text:/etc/postrider/transport"}; // "error:" for all of them, perhaps
+    CHECK(of("nobody@here.example") == Kind::check);
+    config.relay.recipients.clear();
+    CHECK(of("nobody@customer.example") == Kind::check);
+    config.addresses.transport.tables.clear();
+    CHECK(of("nobody@customer.example") == Kind::accept);
+    config.relay.recipients = {"text:/etc/postrider/relay_recipients"};
     for (const auto* path : {"nobody@customer.example", "nobody@alias.example", "nobody@boxes.example"})
         CHECK_MESSAGE(of(path) == Kind::check, path);
     config.smtpd.check_recipients = false; // of no class

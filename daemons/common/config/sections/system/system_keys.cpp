@@ -199,7 +199,8 @@ Section section_for(Local& s) {
              ""},
             {"check_recipients", BoolKey{&s.check_recipients},
              "Whether to reject unknown users of these domains at RCPT (550 5.1.1), if smtpd.check_recipients is on. "
-             "Recipients in other domains are not affected.",
+             "Recipients in other domains are not affected. Those that have moved ([relocated]) or whose transport "
+             "rejects them (\"error:\" in transport.tables) are rejected in any case.",
              ""},
             {"known_recipients", one_of_list(s.known_recipients, kinds_of_known_recipients),
              "What makes a recipient in these domains known at RCPT: \"users\", \"aliases\" (files and tables). "
