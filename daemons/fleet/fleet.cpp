@@ -132,8 +132,9 @@ void Fleet::report() {
     const auto now = common::Loop::now().monotonic;
     const auto& availability = store_->availability();
     suppressions_->use(availability.state() == Availability::State::present ? store_.get() : nullptr);
-    problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; {}", store_->settings().fleet.store,
-                                                             availability.reason(), effect())
+    // Master logs each change of it: it has nothing that changes while the store is away.
+    problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; this node works alone",
+                                                             store_->settings().fleet.store, availability.away_reason())
                                                : "");
     if (availability.state() == Availability::State::present) report_nodes(now);
     watch_.start(watch_interval);
