@@ -334,10 +334,10 @@ TEST_CASE("ciphers that OpenSSL does not know are refused here, not by the daemo
 
 TEST_CASE("the store of a fleet: what is no address, and what belongs together") {
     CHECK(bad("[fleet]\nstore = \"redis://127.0.0.1\"") ==
-          "f.toml:2:9: fleet.store: set mta.node, the name of this node: the others know it by that name, so that it "
+          "f.toml:2:1: fleet.store: set mta.node, the name of this node: the others know it by that name, so that it "
           "must not change with the host's name");
     CHECK(bad("[fleet]\nuser = \"ann\"") ==
-          "f.toml:2:8: fleet.user: password_file is not set: the store requires a password of a user");
+          "f.toml:2:1: fleet.user: password_file is not set: the store requires a password of a user");
     CHECK(bad("[fleet]\nstore = \"http://x\"") ==
           "f.toml:2:9: fleet.store: \"http://x\" is not a valid store: expected an address such as "
           "\"rediss://store.example.com:6379\"");
