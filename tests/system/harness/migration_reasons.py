@@ -244,7 +244,7 @@ def destinations(session, went):
             covered.add(name)
         else:
             status = "deferred" if status == "SOFTBOUNCE" else status  # soft_bounce
-            places, place = found.setdefault(name, {}), "bounced" if status == "bounced" else f"{where} {status}"
+            places, place = found.setdefault(name, {}), "bounced" if status == "bounced" else f"{where.lower()} {status}"
             places[place] = f"{places[place]}; {text}" if place in places else text
     return found, covered
 
