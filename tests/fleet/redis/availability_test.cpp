@@ -30,6 +30,7 @@ TEST_CASE("three failures, then pauses that double up to a minute; one success e
         now.monotonic = store.next_attempt();
         CHECK(store.failed(now, "again") == Change::none); // each change is reported once
         CHECK(store.next_attempt() == now.monotonic + pause);
+        CHECK(store.why_away() == "three");
     }
     CHECK(store.worked(now) == Change::came_back);
     CHECK(store.state() == State::present);
