@@ -1,8 +1,11 @@
 #include "daemons/common/store/suppression_exchange.h"
+#include "daemons/common/store/suppression_list.h"
+#include "libsmtp/message/address.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <map>
 
 namespace common {
 
@@ -13,7 +16,8 @@ using store::KeyedEntry;
 namespace {
 
 // Below all entries: changes to be shared, erasures, and how far others have been followed.
-constexpr std::string_view unsent_prefix = "\x01o", erased_prefix = "\x01t", position_key = "\x01p";
+constexpr std::string_view unsent_prefix = "\x01o", erased_prefix = "\x01t", position_key = "\x01p",
+                           beside_entries = "\x01";
 constexpr std::size_t longest_text = 500; // of what is shown
 
 std::string unsent_key(std::string_view key) { return std::string(unsent_prefix) + std::string(key); }
@@ -26,8 +30,35 @@ smtp::WallTime time_of(const store::Entry& mark) {
     return read ? read->changed : smtp::WallTime{};
 }
 
-store::Change erasure(const std::string& key, smtp::WallTime changed) {
-    return store::Change::put(erased_key(key), {mark_of(changed), changed + erasure_remembered});
+store::Change erasure(const std::string& key, smtp::WallTime changed, smtp::WallTime until) {
+    return store::Change::put(erased_key(key), {mark_of(changed), std::max(until, changed + erasure_remembered)});
+}
+
+// What is to be remembered beside an entry. Once it has expired, it was erased by this change: other nodes may still
+// have what it replaced.
+store::Change beside(const std::string& key, smtp::WallTime changed, smtp::WallTime expires) {
+    if (expires == smtp::WallTime{}) return store::Change::erase(erased_key(key));
+    return erasure(key, changed, expires + erasure_remembered);
+}
+
+// Of an erasure: as long as it is remembered here.
+SharedSuppression erased_by(const store::Entry& mark) { return {time_of(mark), mark.expires, ""}; }
+
+// As this node would write it: anything else would be found by nobody, or would pass for what is kept beside entries.
+bool is_entry_key(const std::string& key) {
+    const auto parts = key >= SuppressionExchange::before_entries && key.size() <= SuppressionExchange::longest_key
+                           ? decide::parse_suppression_key(key)
+                           : std::nullopt;
+    if (!parts) return false;
+    const auto at = parts->recipient.rfind('@');
+    if (at == parts->recipient.npos) return false;
+    const auto written = at == 0 ? std::string(parts->recipient)
+                                 : smtp::Mailbox{std::string(parts->recipient.substr(0, at)),
+                                                 std::string(parts->recipient.substr(at + 1))}
+                                       .text();
+    const auto recipient = decide::suppression_recipient(written, name_folding());
+    const auto scope = decide::suppression_scope(parts->scope, name_folding());
+    return recipient && scope && decide::suppression_key(*recipient, *scope) == key;
 }
 
 // Others may have other limits for what is shown.
@@ -45,6 +76,14 @@ Result<smtp::WallTime> SuppressionExchange::last_change(const std::string& key, 
     return out;
 }
 
+Result<std::optional<SharedSuppression>> SuppressionExchange::kept(const std::string& key, smtp::WallTime now) const {
+    std::optional<SharedSuppression> out;
+    if (const auto there = TRY(store_.get(key, now))) out = SharedSuppression::of(*there);
+    const auto mark = TRY(store_.get(erased_key(key), now));
+    if (mark && (!out || time_of(*mark) > out->changed)) out = erased_by(*mark);
+    return out;
+}
+
 void SuppressionExchange::note(std::vector<store::Change>& out, const std::string& key, smtp::WallTime changed) const {
     if (key.size() <= longest_key) out.push_back(store::Change::put(unsent_key(key), {mark_of(changed), {}}));
 }
@@ -58,7 +97,7 @@ Result<std::vector<store::Change>> SuppressionExchange::put(std::span<const Supp
         const auto changed = std::max(now, TRY(last_change(key, now)) + smtp::Duration(1));
         out.push_back(store::Change::put(key, suppression_entry(each, changed)));
         if (key.size() > longest_key) continue;
-        out.push_back(store::Change::erase(erased_key(key)));
+        out.push_back(beside(key, changed, each.expires));
         note(out, key, changed);
     }
     return out;
@@ -74,7 +113,7 @@ Result<std::vector<store::Change>> SuppressionExchange::erase(std::span<const Su
         const auto changed = std::max(now, TRY(last_change(key, now)) + smtp::Duration(1));
         out.push_back(store::Change::erase(key));
         if (key.size() > longest_key) continue;
-        out.push_back(erasure(key, changed));
+        out.push_back(erasure(key, changed, {}));
         note(out, key, changed);
     }
     return out;
@@ -86,10 +125,11 @@ Result<std::vector<SuppressionExchange::Change>> SuppressionExchange::unsent(std
     const auto from = after.empty() ? std::string() : unsent_key(after);
     for (const auto& mark : TRY(store_.walk(unsent_prefix, from, most, now))) {
         const auto key = mark.key.substr(unsent_prefix.size());
-        if (const auto there = TRY(store_.get(key, now)))
-            out.push_back({key, SharedSuppression::of(*there).text()});
-        else // erased, or expired since
-            out.push_back({key, SharedSuppression::erased(time_of(mark.entry)).text()});
+        // Erased, or expired since, if nothing is kept. Never before the mark, which then could not be cleared.
+        auto change = TRY(kept(key, now)).value_or(SharedSuppression::erased({}));
+        if (change.changed < time_of(mark.entry)) change.changed = time_of(mark.entry);
+        if (change.entry.empty()) change.expires = std::max(change.expires, change.changed + erasure_remembered);
+        out.push_back({key, change.text()});
     }
     return out;
 }
@@ -100,9 +140,13 @@ Result<std::size_t> SuppressionExchange::count_unsent(std::size_t most, smtp::Wa
 
 Result<> SuppressionExchange::sent(std::span<const Change> changes, smtp::WallTime now) {
     std::vector<store::Change> done;
-    for (const auto& each : changes)
-        if (const auto read = SharedSuppression::parse(each.value))
-            done.push_back(store::Change::erase_if(unsent_key(each.key), mark_of(read->changed)));
+    for (const auto& each : changes) {
+        const auto read = SharedSuppression::parse(each.value);
+        const auto mark = TRY(store_.get(unsent_key(each.key), now));
+        if (read && mark && time_of(*mark) <= read->changed)
+            done.push_back(store::Change::erase_if(unsent_key(each.key), mark->value));
+    }
+    if (done.empty()) return {};
     TRY(store_.apply(done, now, store::Durable::soon));
     return {};
 }
@@ -112,12 +156,15 @@ Result<std::vector<SuppressionExchange::Change>> SuppressionExchange::all(std::s
     std::vector<Change> out;
     const bool in_erasures = after.empty() || after.starts_with(erased_prefix);
     const auto walked = TRY(in_erasures ? store_.walk(erased_prefix, after, most, now) : std::vector<KeyedEntry>());
-    for (const auto& mark : walked)
-        out.push_back({mark.key.substr(erased_prefix.size()), SharedSuppression::erased(time_of(mark.entry)).text()});
+    for (const auto& mark : walked) {
+        const auto key = mark.key.substr(erased_prefix.size());
+        const auto there = TRY(store_.get(key, now)); // it has an end: the mark is for later
+        if (!there || change_time(*there) < time_of(mark.entry)) out.push_back({key, erased_by(mark.entry).text()});
+    }
     if (!walked.empty()) after = walked.back().key;
     if (walked.size() == most) return out;
     const auto from = after.empty() || in_erasures ? std::string(before_entries) : after;
-    const auto entries = TRY(store_.walk("", from, most - out.size(), now));
+    const auto entries = TRY(store_.walk("", from, most - walked.size(), now));
     for (const auto& each : entries)
         if (each.key.size() <= longest_key) out.push_back({each.key, SharedSuppression::of(each.entry).text()});
     if (!entries.empty()) after = entries.back().key;
@@ -129,39 +176,43 @@ Result<SuppressionExchange::Merged> SuppressionExchange::merge(std::span<const C
                                                                const Refuse& refuse, smtp::WallTime now) {
     Merged merged;
     std::vector<store::Change> out;
-    std::vector<std::string_view> seen;
+    // What comes twice is compared with what was there before: only one of them is taken.
+    std::map<std::string_view, SharedSuppression> last;
     for (const auto& each : changes) {
         const auto change = SharedSuppression::parse(each.value);
-        if (!change || each.key.size() > longest_key || !decide::parse_suppression_key(each.key)) continue;
-        // What comes twice is compared with what was there before: only the newest of them is taken.
-        const bool newer_follows = std::ranges::any_of(changes, [&](const Change& other) {
-            return &other != &each && other.key == each.key && other.value > each.value;
-        });
-        if (newer_follows || std::ranges::find(seen, each.key) != seen.end()) continue;
-        seen.push_back(each.key);
-        const auto there = TRY(store_.get(each.key, now));
-        const auto known = TRY(last_change(each.key, now));
-        if (change->changed < known) continue;
-        if (change->changed == known) { // the same, or made in the same µs by two nodes: all choose alike
-            const auto own = there ? SharedSuppression::of(*there).text() : SharedSuppression::erased(known).text();
-            if (each.value <= own) continue;
-        }
-        const store::Entry entry{change->entry, change->expires};
-        auto put = change->entry.empty() ? std::nullopt : read_suppression(each.key, entry);
-        if (!change->entry.empty() && (!put || refuse(*put))) continue;
-        const auto former = there ? read_suppression(each.key, *there) : std::nullopt;
-        out.push_back(store::Change::erase(unsent_key(each.key))); // what is newer was shared by another
-        const bool over = change->expires != smtp::WallTime{} && change->expires <= now;
-        if (put && !over) {
-            out.push_back(store::Change::put(each.key, suppression_entry(printable(*put), change->changed)));
-            out.push_back(store::Change::erase(erased_key(each.key)));
-            merged.fresh += !former;
-            merged.added.push_back(printable(*std::move(put)));
+        if (!change || !is_entry_key(each.key)) continue;
+        if (change->changed > now + furthest) {
+            ++merged.future;
             continue;
         }
-        if (!put) out.push_back(erasure(each.key, change->changed));
+        const auto [before, first] = last.try_emplace(each.key, *change);
+        if (!first && change->replaces(before->second, now)) before->second = *change;
+    }
+    for (const auto& [name, change] : last) {
+        const std::string key(name);
+        const auto known = TRY(kept(key, now));
+        if (known && !change.replaces(*known, now)) continue;
+        const auto there = TRY(store_.get(key, now));
+        const auto former = there ? read_suppression(key, *there) : std::nullopt;
+        auto put =
+            change.entry.empty() ? std::nullopt : read_suppression(key, store::Entry{change.entry, change.expires});
+        if (!change.entry.empty() && (!put || put->automatic != change.automatic || refuse(*put))) continue;
+        if (put) *put = printable(*std::move(put));
+        const bool over = change.expires != smtp::WallTime{} && change.expires <= now;
+        const bool no_news = known && known->changed == change.changed;
+        if (no_news && (put && !over ? former && *put == printable(*former) : !former)) continue;
+        out.push_back(store::Change::erase(unsent_key(key))); // what is newer was shared by another
+        if (put && !over) {
+            out.push_back(store::Change::put(key, suppression_entry(*put, change.changed)));
+            out.push_back(beside(key, change.changed, change.expires));
+            if (former && *put == printable(*former)) continue;
+            merged.fresh += !former;
+            merged.added.push_back(*std::move(put));
+            continue;
+        }
+        out.push_back(put ? beside(key, change.changed, change.expires) : erasure(key, change.changed, change.expires));
         if (!former) continue;
-        out.push_back(store::Change::erase(each.key));
+        out.push_back(store::Change::erase(key));
         merged.removed.push_back(*former);
     }
     if (position)
@@ -184,8 +235,14 @@ Result<SuppressionExchange::Position> SuppressionExchange::position(smtp::WallTi
 }
 
 Result<> SuppressionExchange::forget(smtp::WallTime now) {
-    TRY(store_.apply(store::Change::erase(std::string(position_key)), now));
-    return {};
+    constexpr std::size_t at_once = 1000;
+    while (true) {
+        std::vector<store::Change> gone;
+        for (const auto& each : TRY(store_.walk(beside_entries, "", at_once, now)))
+            gone.push_back(store::Change::erase(each.key));
+        if (gone.empty()) return {};
+        TRY(store_.apply(gone, now, store::Durable::now));
+    }
 }
 
 } // namespace common

@@ -39,6 +39,11 @@ std::optional<smtp::WallTime> time_in(std::string_view text) {
     return smtp::WallTime(smtp::Duration(number));
 }
 
+char kind_of(const SharedSuppression& change) {
+    if (change.entry.empty()) return 'E';
+    return change.automatic ? 'A' : 'P';
+}
+
 } // namespace
 
 store::Entry suppression_entry(const Suppression& entry, smtp::WallTime changed) {
@@ -66,16 +71,31 @@ smtp::WallTime change_time(const store::Entry& entry) {
     return kept->changed == smtp::WallTime{} ? kept->added : kept->changed;
 }
 
+// Written anew: an entry of a node that was alone, or of another release, has the same bytes on all nodes.
 SharedSuppression SharedSuppression::of(const store::Entry& entry) {
-    return {change_time(entry), entry.expires, entry.value};
+    auto kept = spool::fields::read<Kept>(entry.value, "suppression");
+    if (!kept) return {{}, entry.expires, entry.value};
+    if (kept->changed == smtp::WallTime{}) kept->changed = kept->added;
+    return {kept->changed, entry.expires, spool::fields::Writer::bytes_of(*kept), kept->automatic};
 }
 
 SharedSuppression SharedSuppression::erased(smtp::WallTime changed) {
     return {changed, changed + erasure_remembered, ""};
 }
 
+bool SharedSuppression::replaces(const SharedSuppression& other, smtp::WallTime now) const {
+    const auto lasts = [now](const SharedSuppression& each) {
+        return !each.entry.empty() && (each.expires == smtp::WallTime{} || each.expires > now);
+    };
+    if (!entry.empty() && !other.entry.empty() && automatic != other.automatic) {
+        if (automatic && lasts(other)) return false;
+        if (other.automatic && lasts(*this)) return true;
+    }
+    return text() > other.text();
+}
+
 std::string SharedSuppression::text() const {
-    return fmt::format("{:016}{}{:016}", micros_of(changed), entry.empty() ? 'E' : 'P', micros_of(expires)) + entry;
+    return fmt::format("{:016}{}{:016}", micros_of(changed), kind_of(*this), micros_of(expires)) + entry;
 }
 
 std::optional<SharedSuppression> SharedSuppression::parse(std::string_view text) {
@@ -84,7 +104,8 @@ std::optional<SharedSuppression> SharedSuppression::parse(std::string_view text)
     const auto changed = time_in(text.substr(0, digits)), expires = time_in(text.substr(digits + 1, digits));
     SharedSuppression out;
     out.entry = text.substr(header);
-    if (!changed || !expires || kind != (out.entry.empty() ? 'E' : 'P')) return {};
+    out.automatic = kind == 'A';
+    if (!changed || !expires || kind != kind_of(out)) return {};
     out.changed = *changed;
     out.expires = *expires;
     return out;

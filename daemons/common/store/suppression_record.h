@@ -15,16 +15,21 @@ store::Entry suppression_entry(const decide::Suppression& entry, smtp::WallTime 
 std::optional<decide::Suppression> read_suppression(std::string_view key, const store::Entry& entry);
 smtp::WallTime change_time(const store::Entry& entry); // of one that can be read
 
-// Between nodes: 16 digits with the time of the change in µs, "P" (put) or "E" (erased), 16 digits with the time in µs
-// when it expires (0: never), and of a put the bytes in the store. So the store compares changes without knowing them.
+// Between nodes: 16 digits with the time of the change in µs, "P" (put), "A" (put automatically) or "E" (erased), 16
+// digits with the time in µs when it expires (0: never), and of a put the bytes in the store, always with the time of
+// the change. So the store compares changes without knowing them.
 struct SharedSuppression {
     smtp::WallTime changed{}, expires{};
     std::string entry; // "": erased
+    bool automatic = false;
 
     static constexpr std::size_t longest = 4096;
     static SharedSuppression of(const store::Entry& entry);
     static SharedSuppression erased(smtp::WallTime changed);
     std::string text() const;
+    // Whether it stays of the two: what an operator has put before what was put automatically, as long as it has not
+    // expired, otherwise the newest.
+    bool replaces(const SharedSuppression& other, smtp::WallTime now) const;
     // Nothing: it is none.
     static std::optional<SharedSuppression> parse(std::string_view text);
 };

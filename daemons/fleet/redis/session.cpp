@@ -24,7 +24,7 @@ std::string value_in(std::string_view info, std::string_view name) {
 
 } // namespace
 
-Session::Session(const Login& login, smtp::Monotonic deadline) { log_in(login, deadline); }
+Session::Session(const Login& login, smtp::Monotonic deadline) : password_(login.password) { log_in(login, deadline); }
 
 void Session::log_in(const Login& login, smtp::Monotonic deadline) {
     const std::string password(login.password.reveal());
@@ -32,7 +32,10 @@ void Session::log_in(const Login& login, smtp::Monotonic deadline) {
         Command auth{"AUTH"};
         if (!login.user.empty()) auth.push_back(login.user);
         auth.push_back(password);
-        send(auth, deadline, [this](const Result& result) { login_step(result, "login"); });
+        send(auth, deadline, [this](const Result& result) {
+            if (!result && result.error().kind == CallError::Kind::refused) return login_refused(result.error());
+            login_step(result, "login");
+        });
     }
     if (login.database != 0)
         send({"SELECT", fmt::format("{}", login.database)}, deadline,
@@ -40,11 +43,31 @@ void Session::log_in(const Login& login, smtp::Monotonic deadline) {
     // Some users may not ask: then it is not known when the store was started.
     send({"INFO", "server"}, deadline, [this](const Result& result) {
         if (!result && result.error().kind == CallError::Kind::failed) return login_step(result, "login");
-        if (result && result->is_text()) note_server(result->text);
+        if (result && result->is_text()) note_server(without_password(result->text));
         const bool needs_login = !result && result.error().code == "NOAUTH";
         if (needs_login) return login_step(result, "login");
+        if (result && result->is_text() && value_in(result->text, "redis_mode") == "cluster" && problem_.empty())
+            problem_ = "it is a Redis Cluster, which cannot be used: name a single server";
         ready_ = problem_.empty();
     });
+}
+
+// A store that does not know AUTH repeats its arguments, also in part: only texts that are known to be harmless are
+// shown.
+void Session::login_refused(const CallError& error) {
+    const auto& code = error.code;
+    const bool known = code == "WRONGPASS" || code == "NOAUTH" || code == "NOPERM";
+    if (problem_.empty())
+        problem_ = known ? "login: " + error.text : "login: the store refuses it: is AUTH disabled or renamed there?";
+}
+
+std::string Session::without_password(std::string text) const {
+    constexpr std::size_t shortest = 4; // what is shorter occurs in words
+    const auto password = password_.reveal();
+    if (password.size() < shortest) return text;
+    for (auto at = text.find(password); at != text.npos; at = text.find(password, at))
+        text.replace(at, password.size(), "***");
+    return text;
 }
 
 void Session::note_server(const std::string& info) {
@@ -83,7 +106,7 @@ void Session::receive(std::string_view bytes) {
     reader_.feed(bytes);
     while (problem_.empty()) {
         auto reply = reader_.next();
-        if (!reply) return close(reply.error());
+        if (!reply) return close(without_password(reply.error()));
         if (!*reply) return;
         if (waiting_.empty()) return close("a reply that nothing was asked for");
         take(**std::move(reply));
@@ -95,6 +118,7 @@ void Session::take(Reply reply) {
     waiting_.pop_front();
     if (!asked.done) return;
     if (!reply.is_error()) return asked.done(std::move(reply));
+    reply.text = without_password(std::move(reply.text));
     const auto code = reply.text.substr(0, reply.text.find(' '));
     if (!asked.by_text.empty() && code == "NOSCRIPT") return send(asked.by_text, asked.deadline, std::move(asked.done));
     asked.done(std::unexpected(CallError{CallError::Kind::refused, smtp::printable(reply.text, longest_error), code}));

@@ -72,10 +72,13 @@ private:
     };
     void send(const Command& command, smtp::Monotonic deadline, Done done, Command by_text = {});
     void log_in(const Login& login, smtp::Monotonic deadline);
+    void login_refused(const CallError& error);
+    std::string without_password(std::string text) const;
     void login_step(const Result& result, std::string_view step);
     void take(Reply reply);
     void note_server(const std::string& info);
 
+    const smtp::Secret password_;
     ReplyReader reader_;
     std::string output_, problem_, run_id_, version_;
     std::deque<Waiting> waiting_; // in the order of their replies

@@ -42,13 +42,14 @@ spool::Result<messages::Own> own_in(const SuppressionExchange& exchange, smtp::W
 }
 
 messages::All all_in(const SuppressionList* list, std::string after) {
+    const auto before = after;
     messages::All out{.error = std::string(not_open), .changes = {}, .after = std::move(after)};
     if (!list) return out;
     const auto found = list->exchange().all(out.after, messages::most_changes, common::Loop::now().wall);
     out.error = found ? "" : found.error().what;
     if (found) {
         out.changes = for_message(*found);
-        out.last = found->empty();
+        out.last = out.after == before; // entries that are not shared are left out
     }
     return out;
 }

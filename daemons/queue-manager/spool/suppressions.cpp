@@ -222,7 +222,7 @@ void Suppressions::share(bool shared) {
 void Suppressions::forget_others() {
     change({.exchange = [](common::SuppressionExchange& exchange,
                            smtp::WallTime now) -> Result<common::SuppressionExchange::Merged> {
-        if (TRY(exchange.position(now)) != common::SuppressionExchange::Position{}) TRY(exchange.forget(now));
+        TRY(exchange.forget(now));
         return common::SuppressionExchange::Merged{};
     }});
 }

@@ -37,12 +37,13 @@ struct Node {
                 changes, std::nullopt, [](const auto& entry) { return entry.recipient.starts_with("no@"); }, at)
             .value();
     }
-    Changes all() {
+    Changes all(smtp::WallTime at = now) {
         Changes out;
         for (std::string after;;) {
-            const auto some = list.exchange().all(after, 2, now).value();
+            const auto before = after;
+            const auto some = list.exchange().all(after, 2, at).value();
             out.insert(out.end(), some.begin(), some.end());
-            if (some.size() < 2) return out;
+            if (after == before) return out;
         }
     }
     std::string reason(const std::string& recipient, smtp::WallTime at = now) {
@@ -179,4 +180,128 @@ TEST_CASE("how far the others have been followed; and starting over") {
     alone.put("ann@x.example", now);
     CHECK(alone.unsent().empty());
     CHECK(alone.all().size() == 1);
+}
+
+TEST_CASE("changes that were not sent are forgotten with the fleet, and what is sent is not sent again") {
+    Node a;
+    a.put("ann@x.example", now);
+    a.erase("ann@x.example", now);
+    a.put("ann@x.example", now, "short", now + 1h);
+    REQUIRE(a.unsent().size() == 1);
+    a.list.share(false);
+    REQUIRE(a.list.exchange().forget(now));
+    CHECK(a.unsent().empty());
+    CHECK(a.memory->walk("\x01", "", 10, now).value().empty()); // an earlier release could not read it
+    CHECK(a.reason("ann@x.example") == "short");
+    // Even if an entry was put meanwhile without a word, by whatever clock.
+    for (const auto at : {now + 1s, now - 1h}) {
+        Node b;
+        b.put("ann@x.example", now);
+        b.list.share(false);
+        b.put("ann@x.example", at, "alone");
+        b.list.share(true);
+        REQUIRE(b.unsent().size() == 1);
+        b.sent(b.unsent());
+        CHECK(b.unsent().empty());
+    }
+    // Nor does a mark remain that nobody can read.
+    const auto odd = store::Change::put(std::string("\x01o") + decide::suppression_key("eve@x.example", {}), {"?", {}});
+    REQUIRE(a.memory->apply(std::span(&odd, 1), now, store::Durable::now));
+    a.sent(a.unsent());
+    CHECK(a.unsent().empty());
+}
+
+TEST_CASE("an entry with an end that replaced one without is not undone by a node that was away") {
+    Node a, b, away;
+    a.put("ann@x.example", now - 1h, "for ever");
+    b.merge(a.unsent());
+    away.merge(a.unsent());
+    a.put("ann@x.example", now, "until tomorrow", now + 24h);
+    b.merge(a.unsent());
+    const auto later = now + 48h;
+    const auto offered = away.all(later), known = a.all(later);
+    for (auto* each : {&a, &b}) {
+        CHECK(each->reason("ann@x.example", later).empty());
+        CHECK(each->merge(offered, later).added.empty());
+        CHECK(each->reason("ann@x.example", later).empty());
+    }
+    CHECK(known.size() == 1);
+    CHECK(away.merge(known, later).removed.size() == 1);
+    CHECK(away.merge(known, later).removed.empty());
+    // As long as it lasts, nothing but the entry is offered; an expired value of another node does the same.
+    CHECK(b.all(now).size() == 1);
+    Node other;
+    other.put("ann@x.example", now - 1h, "for ever");
+    CHECK(other.merge(a.unsent(), later).removed.size() == 1);
+    CHECK(other.merge(away.all(later), later).added.empty());
+}
+
+TEST_CASE("the store cannot write what is kept beside the entries, nor entries that nobody could find") {
+    Node a;
+    const Suppression one{"ann@x.example", {}, "why", "", "root", false, now, {}};
+    const auto value = SharedSuppression::of(common::suppression_entry(one, now)).text();
+    using namespace std::string_literals;
+    for (const auto& key :
+         {"\x01oann@x.example\0"s, "\x01tann@x.example\0"s, "\x01p\0"s, "\0ann@x.example"s, "\0\0"s, "nobody\0"s,
+          "Ann@X.example\0"s, "ann@x.example\0Y.example"s, "ann@x.example\0lane=odd"s, "two words@x.example@\0"s})
+        CHECK(a.merge({{key, value}, {key, SharedSuppression::erased(now).text()}}).added.empty());
+    CHECK(a.memory->walk("", "", 100, now).value().empty());
+    for (const auto& key : {"@x.example\0"s, "two words@x.example\0"s, "ann@x.example\0y.example"s,
+                            "ann@x.example\0pool=P"s, "ann@x.example\0lane=bulk"s})
+        CHECK(a.merge({{key, value}}).added.size() == 1);
+}
+
+TEST_CASE("a node with a list from before it joined makes no changes of what others have") {
+    Node a, b;
+    a.list.share(false);
+    a.put("ann@x.example", now);
+    a.put("bob@x.example", now, "short", now + 1h);
+    a.list.share(true);
+    CHECK(b.merge(a.all()).added.size() == 2);
+    CHECK(a.all() == b.all());
+    const auto back = a.merge(b.all());
+    CHECK(back.added.empty());
+    CHECK(back.removed.empty());
+    // What was written in another form, and says the same, is no change either.
+    auto foreign = a.all();
+    for (auto& each : foreign) each.value += '\0';
+    for (auto& each : foreign)
+        if (SharedSuppression::parse(each.value)) CHECK(a.merge({each}).added.empty());
+}
+
+TEST_CASE("what an operator has put stays when another node adds the same automatically") {
+    const auto automatic = [](const std::string& recipient, smtp::WallTime at) {
+        return Suppression{recipient, {}, "550", "", "queue-manager", true, at, at + 24h};
+    };
+    Node a, b;
+    a.put("ann@x.example", now, "asked for it");
+    const auto one = automatic("ann@x.example", now + 1s);
+    REQUIRE(b.list.put(std::span(&one, 1), now + 1s));
+    const auto manual = a.unsent(), by_rule = b.unsent();
+    CHECK(a.merge(by_rule).added.empty());
+    CHECK(b.merge(manual).added.size() == 1);
+    CHECK(a.reason("ann@x.example") == "asked for it");
+    CHECK(b.reason("ann@x.example") == "asked for it");
+    Node c;
+    CHECK(c.merge({by_rule[0], manual[0]}).added.size() == 1); // in one message
+    CHECK(c.reason("ann@x.example") == "asked for it");
+    // It is removed like any other, and once it has expired, it is nothing.
+    a.erase("ann@x.example", now + 2s);
+    CHECK(b.merge(a.unsent()).removed.size() == 1);
+    Node d, e;
+    d.put("eve@x.example", now - 2h, "short", now - 1h);
+    const auto two = automatic("eve@x.example", now);
+    REQUIRE(e.list.put(std::span(&two, 1), now));
+    CHECK(d.merge(e.unsent()).added.size() == 1);
+}
+
+TEST_CASE("a change from the future is not taken") {
+    Node a;
+    Node ahead;
+    ahead.put("ann@x.example", now + 48h);
+    ahead.put("bob@x.example", now + 23h);
+    const auto merged = a.merge(ahead.unsent());
+    CHECK(merged.future == 1);
+    REQUIRE(merged.added.size() == 1);
+    CHECK(merged.added[0].recipient == "bob@x.example");
 }

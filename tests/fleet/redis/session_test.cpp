@@ -74,6 +74,27 @@ TEST_CASE("a login that is refused") {
     CHECK(silent.problem() == "login: no reply in time");
 }
 
+TEST_CASE("a store that repeats the password, and one that is a cluster") {
+    const std::string said = "-ERR unknown command 'AUTH', with args beginning with: 'pr' 'sup3rsecret' \r\n";
+    Session unknown(login_of("pr", "sup3rsecret"), at(1s));
+    unknown.receive(said);
+    CHECK(unknown.problem() == "login: the store refuses it: is AUTH disabled or renamed there?");
+    Session cut(login_of("pr", "sup3rsecret"), at(1s));
+    cut.receive("-ERR unknown command 'AUTH', with args beginning with: 'pr' 'sup3rs\r\n");
+    CHECK(cut.problem().find("sup3r") == std::string::npos);
+    Session session(login_of("pr", "sup3rsecret"), at(1s));
+    session.receive("+OK\r\n" + info);
+    REQUIRE(session.ready());
+    Answer answer;
+    session.call({"GET", "a"}, at(1s), answer.into());
+    session.receive("-sup3rsecret sup3rsecretsup3rsecret\r\n");
+    CHECK(answer.text == "refused: *** ******");
+    Session cluster(login_of("", ""), at(1s));
+    cluster.receive("$20\r\nredis_mode:cluster\r\n\r\n");
+    CHECK_FALSE(cluster.ready());
+    CHECK(cluster.problem() == "it is a Redis Cluster, which cannot be used: name a single server");
+}
+
 TEST_CASE("calls are answered in their order; one that is late fails, and its reply is dropped") {
     Session session(login_of("", ""), at(1s));
     log_in(session);
