@@ -136,6 +136,13 @@ std::expected<void, Outcome> PgsqlDatabase::settle_types(std::size_t parameters,
         if (state->empty()) break;
         if (*state != no_type) type = 0; // it has another one
     }
+    for (auto& type : types_) { // text may also fit where the server finds another type: citext, char(n)
+        if (type == 0) continue;
+        type = 0;
+        const auto state = try_to_prepare(deadline);
+        if (!state) return std::unexpected(unavailable(state.error(), !overdue_, true));
+        if (!state->empty()) type = text_type;
+    }
     return {};
 }
 

@@ -320,6 +320,11 @@ TYPED_QUERIES = [
     ("SELECT address FROM typed WHERE id = '%u' AND format('%%s', '%d') = 'lists.example'", "7@lists.example", "seven@test.example"),
     ("SELECT address FROM typed WHERE coalesce(NULLIF('%u', ''), 'x') = '7'", "7@lists.example", "seven@test.example"),
     ("SELECT CASE WHEN '%d' = 'lists.example' THEN '%u' END", "ann@lists.example", "ann"),
+    # Columns that could be compared with a text, but with another result: before and after parameters without a type.
+    ("SELECT goto FROM alike WHERE address = '%s' OR address::text = concat('@', '%d')", "ann@example.com", "ann@test.example"),
+    ("SELECT goto FROM alike WHERE address::text = concat('@', '%d') OR address = '%s'", "ann@example.com", "ann@test.example"),
+    ("SELECT goto FROM alike WHERE padded = '%u   ' AND concat('%d') <> ''", "ann@example.com", "ann@test.example"),
+    ("SELECT goto FROM alike WHERE concat('%d') <> '' AND padded = '%u   '", "ann@example.com", "ann@test.example"),
 ]
 
 
