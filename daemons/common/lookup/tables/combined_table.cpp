@@ -2,23 +2,26 @@
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/runtime/loop.h"
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace tables {
 
 namespace {
 
 constexpr std::chrono::seconds kept_for_callers{2};
+constexpr std::size_t longest_union = 64 << 10; // of several tables together
 
 // A value of one table as the key of the next.
 bool is_key(std::string_view value) {
     return !value.empty() && value.size() <= longest_key &&
-           std::ranges::none_of(value, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+           std::ranges::none_of(value, [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
 }
 
 } // namespace
 
-CombinedTable::CombinedTable(config::LookupKind kind, const std::vector<Make>& parts, OnAnswer on_answer)
-    : kind_(kind), on_answer_(std::move(on_answer)) {
+CombinedTable::CombinedTable(std::string named, config::LookupKind kind, const std::vector<Make>& parts,
+                             OnAnswer on_answer)
+    : named_(std::move(named)), kind_(kind), on_answer_(std::move(on_answer)) {
     for (std::size_t i = 0; i < parts.size(); ++i)
         parts_.push_back(parts[i]([this, i](const std::string& key) { part_answered(i, key); }));
 }
@@ -42,6 +45,9 @@ Answer CombinedTable::merged(std::string_view key, Progress& progress, smtp::Now
         out.status = Answer::Status::found;
         out.value += comma + each->value;
         written += comma + (each->written.empty() ? each->value : each->written);
+        if (std::max(out.value.size(), written.size()) > longest_union)
+            return Answer::unavailable(
+                fmt::format("{}its tables have more than {} bytes for a key", named_, longest_union));
         if (out.written.empty() && !each->written.empty()) out.written = each->written, out.line = each->line;
     }
     if (!out.written.empty()) out.written = std::move(written);
@@ -52,7 +58,11 @@ Answer CombinedTable::chained(std::string_view key, Progress& progress, smtp::No
     std::string current(key);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         if (!progress[i]) {
-            auto answer = is_key(current) ? parts_[i]->find(current, now) : Answer{};
+            if (!is_key(current)) // what its result would have been is unknown: it may guard
+                return i == 0 ? Answer{}
+                              : Answer::unavailable(fmt::format(
+                                    "{}the value that its table {} has cannot be a key of table {}", named_, i, i + 1));
+            auto answer = parts_[i]->find(current, now);
             if (answer.status == Answer::Status::unavailable) return answer;
             if (answer.status == Answer::Status::not_yet) {
                 open.push_back({i, std::move(current)});
@@ -102,7 +112,7 @@ std::optional<Answer> CombinedTable::wait(const std::string& key, Progress& prog
         }
         if (follows) return std::nullopt;
     }
-    return Answer::unavailable("one of its tables has no answer");
+    return Answer::unavailable(named_ + "one of its tables has no answer");
 }
 
 void CombinedTable::part_answered(std::size_t part, const std::string& key) {

@@ -18,7 +18,8 @@ class CombinedTable final : public Table {
 public:
     // Makes one of the tables, which calls what is passed with each key that it was asked for.
     using Make = std::function<std::unique_ptr<Table>(OnAnswer)>;
-    CombinedTable(config::LookupKind kind, const std::vector<Make>& parts, OnAnswer on_answer);
+    // `named`: "table NAME: ", for what it says itself.
+    CombinedTable(std::string named, config::LookupKind kind, const std::vector<Make>& parts, OnAnswer on_answer);
 
     Answer find(std::string_view key, smtp::Now now) override;
     bool ask(const std::string& key, smtp::Now now) override;
@@ -41,6 +42,7 @@ private:
     std::optional<Answer> wait(const std::string& key, Progress& progress, smtp::Now now);
     void part_answered(std::size_t part, const std::string& key);
 
+    std::string named_;
     config::LookupKind kind_; // merged or chained
     OnAnswer on_answer_;
     std::map<std::string, Progress, std::less<>> pending_;

@@ -45,7 +45,7 @@ Answer of_section(const config::LookupTable& section, const std::vector<config::
         std::vector<CombinedTable::Make> parts;
         for (const auto& part : section.tables)
             parts.emplace_back([&](const Table::OnAnswer&) { return std::make_unique<SingleTable>(part, sections); });
-        return CombinedTable(section.kind, parts, [](const std::string&) {}).find(key, {});
+        return CombinedTable("", section.kind, parts, [](const std::string&) {}).find(key, {});
     }
     if (section.kind != config::LookupKind::sqlite) return Answer::unavailable("only its service can answer");
     const auto answers =

@@ -144,7 +144,7 @@ std::unique_ptr<Table> Tables::make(const std::string& name, const config::Looku
         std::vector<CombinedTable::Make> parts; // the configuration's check: none of them contains itself
         for (const auto& part : section.tables)
             parts.emplace_back([this, &part](OnAnswer answered) { return make(part, std::move(answered)); });
-        return std::make_unique<CombinedTable>(section.kind, parts, std::move(known));
+        return std::make_unique<CombinedTable>(fmt::format("table {}: ", name), section.kind, parts, std::move(known));
     }
     if (section.kind == config::LookupKind::sqlite)
         return std::make_unique<SqliteTable>(

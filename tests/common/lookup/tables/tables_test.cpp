@@ -369,6 +369,9 @@ TEST_CASE("several tables as one, some of which have to be asked") {
         for (int i = 0; i < 50; ++i) world.tables.ask("table:all", fmt::format("a{}", i));
     while (world.told.size() < 50) world.loop.run();
     CHECK(std::set<std::string>(world.told.begin(), world.told.end()).size() == 50);
+    world.tables.ask("table:all", "last"); // whatever was told too often comes before it
+    while (world.told.back() != "table:all last") world.loop.run();
+    CHECK(world.told.size() == 51);
     CHECK(said(world.tables.find("table:all", "a7")) == "re-a7");
     const std::vector<config::LookupTable> same = {
         section("few", Kind::entries, {"one two", "two three"}),
@@ -379,6 +382,22 @@ TEST_CASE("several tables as one, some of which have to be asked") {
     CHECK(said(look_up_once("table:far", same, "one")).starts_with("!table table:far: "));
     CHECK(is_service("table:far", same));
     CHECK_FALSE(is_service("table:steps", same));
+}
+
+TEST_CASE("a value in a chain that cannot be a key makes its table unavailable") {
+    using Kind = config::LookupKind;
+    World world;
+    world.tables.configure({
+        section("values", Kind::regexp, {"/^tab$/ class\tbad", "/^long$/ " + std::string(5000, 'x')}),
+        section("rules", Kind::regexp, {"/^class.bad/ REJECT"}),
+        section("steps", Kind::chained, {"patterns:values", "patterns:rules"}),
+        section("all", Kind::merged, std::vector<std::string>(14, "patterns:values")),
+    });
+    CHECK(world.find("table:steps", "tab") == "REJECT");
+    CHECK(world.find("table:steps", "none") == "-");
+    CHECK(world.find("table:all", "long") == "!table table:all: its tables have more than 65536 bytes for a key");
+    CHECK(world.find("table:steps", "long") ==
+          "!table table:steps: the value that its table 1 has cannot be a key of table 2");
 }
 
 TEST_CASE("answers are kept for a while, and not more than a bound") {
