@@ -273,30 +273,53 @@ void Settlement::settle_pools() {
     }
 }
 
-// Does a union or chain contain itself?
+// Unions and chains: none contains itself, or more than can be made for each mention of it. The first one at fault is
+// named, and not those that contain it.
 void Settlement::check_combined_tables() {
-    std::map<std::string_view, const LookupTable*> sections;
-    for (const auto& table : config_.tables) sections.emplace(table.name, &table);
-    std::set<std::string_view> good, within;
-    const auto is_good = [&](const auto& self, const LookupTable& table) -> bool {
-        if (good.contains(table.name)) return true;
-        if (!within.insert(table.name).second) return false;
-        for (const auto& part : table.tables) {
-            const auto what = tables::Specification::parse(part);
-            if (!what || what->kind != tables::Kind::section) continue;
-            const auto section = sections.find(what->name);
-            if (section != sections.end() && !self(self, *section->second)) return false;
-        }
-        within.erase(table.name);
-        good.insert(table.name);
-        return true;
+    constexpr std::size_t deepest = 5, most = 50;
+    struct Size {
+        std::size_t depth = 0, tables = 1; // of the tables in it: levels, and how many there are in all
+        bool known = false, good = true;
     };
-    for (const auto& table : config_.tables) {
-        within.clear();
-        if (is_good(is_good, table)) continue;
+    std::map<std::string_view, Size> sizes;
+    const auto size_of = [&](const auto& self, const LookupTable& table) -> const Size& {
+        const auto [found, is_new] = sizes.try_emplace(table.name);
+        auto& size = found->second;
+        if (size.known) return size;
+        std::string wrong;
+        if (!is_new) wrong = "the table contains itself";
+        for (std::size_t i = 0; is_new && i < table.tables.size() && size.good; ++i) {
+            const auto what = tables::Specification::parse(table.tables[i]);
+            const auto section = what && what->kind == tables::Kind::section
+                                     ? std::ranges::find(config_.tables, what->name, &LookupTable::name)
+                                     : config_.tables.end();
+            const auto part = section == config_.tables.end() ? Size{} : self(self, *section);
+            size.good = size.good && part.good;
+            size.depth = std::max(size.depth, part.depth + 1), size.tables += part.tables;
+        }
+        if (is_new && size.good && size.depth > deepest)
+            wrong = fmt::format("tables are nested more than {} levels deep", deepest);
+        else if (is_new && size.good && size.tables > most + 1)
+            wrong = fmt::format("there are more than {} tables in it, with those in the tables listed", most);
+        size.known = true;
+        if (wrong.empty()) return size;
+        size.good = false;
         const auto key = fmt::format("table.{}.tables", table.name);
-        toml_.problem_at(key, fmt::format("{}: the table contains itself", key));
-    }
+        toml_.problem_at(key, fmt::format("{}: {}", key, wrong));
+        return size;
+    };
+    for (const auto& table : config_.tables) size_of(size_of, table);
+}
+
+// Are its keys networks? Of several tables the first decides.
+static bool has_networks(const std::string& specification, const std::vector<LookupTable>& sections, int depth = 0) {
+    const auto what = tables::Specification::parse(specification);
+    if (!what || depth > 5) return false;
+    if (what->kind != tables::Kind::section) return what->kind == tables::Kind::cidr;
+    const auto section = std::ranges::find(sections, what->name, &LookupTable::name);
+    if (section == sections.end()) return false;
+    return section->kind == LookupKind::cidr || (is_combined(section->kind) && !section->tables.empty() &&
+                                                 has_networks(section->tables.front(), sections, depth + 1));
 }
 
 // Every table that is named there is.
@@ -310,7 +333,7 @@ void Settlement::check_tables() {
     for (const auto& [text, key, line, column] : config_.table_references) {
         const auto what = tables::Specification::parse(text);
         if (!what) continue; // said already
-        if (what->kind == tables::Kind::cidr && key.ends_with(".domain_tables"))
+        if (key.ends_with(".domain_tables") && has_networks(text, config_.tables))
             toml_.problem({line, column},
                           fmt::format("{}: \"{}\" has networks as its keys, which match no domain", key, text));
         if (what->kind == tables::Kind::section) {

@@ -70,6 +70,14 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:8:15: relay.recipients: \"patterns:x\": [table.x] has no patterns as its keys: write \"table:x\""},
         {"[table.x]\nkind = \"union\"\ntables = [\"static:a\", \"table:x\"]",
          "f.toml:3:1: table.x.tables: the table contains itself"},
+        {"[table.x]\nkind = \"union\"\ntables = [\"table:y\"]\n[table.y]\nkind = \"chain\"\ntables = [\"table:y\"]",
+         "f.toml:6:1: table.y.tables: the table contains itself"},
+        {"[table.x]\nkind = \"union\"\ntables = [\"table:y\"]\n[table.y]\nkind = \"chain\"\ntables = [\"table:x\"]",
+         "f.toml:3:1: table.x.tables: the table contains itself"},
+        {"[table.net]\nkind = \"cidr\"\nrules = [\"192.0.2.0/24 x\"]\n[relay]\ndomain_tables = [\"patterns:net\"]",
+         "f.toml:5:18: relay.domain_tables: \"patterns:net\" has networks as its keys, which match no domain"},
+        {"[table.u]\nkind = \"union\"\ntables = [\"cidr:/x\"]\n[relay]\ndomain_tables = [\"patterns:u\"]",
+         "f.toml:5:18: relay.domain_tables: \"patterns:u\" has networks as its keys, which match no domain"},
         {"[content]\nheader_checks = [\n\"if /a/\",\n\"/b/ HOLD\",\n\"endif\",\n\"endif\"]",
          "f.toml:6:1: content.header_checks: \"endif\" without \"if\""},
         {"[content]\nbody_checks = [\n\"if /a/\",\n\"if /b/\",\n\"endif\"]",
@@ -330,4 +338,24 @@ TEST_CASE("ciphers that OpenSSL does not know are refused here, not by the daemo
                     "listed") != std::string::npos);
     CHECK(bad("[tls]\nciphers = \"HIHG\"").find("f.toml:2:") != std::string::npos);
     CHECK(good("[smtp_client]\ntls_ciphers = \"HIGH:!aNULL\"").smtp_client.tls_ciphers == "HIGH:!aNULL");
+}
+
+TEST_CASE("unions and chains that would be very many tables are refused") {
+    const auto nested = [](int levels, int each) {
+        std::string out = "[table.t0]\nkind = \"entries\"\nentries = [\"a b\"]\n";
+        for (int i = 1; i <= levels; ++i) {
+            out += fmt::format("[table.t{}]\nkind = \"{}\"\ntables = [", i, i % 2 ? "union" : "chain");
+            for (int j = 0; j < each; ++j) out += fmt::format("\"table:t{}\", ", i - 1);
+            out += "]\n";
+        }
+        return out;
+    };
+    CHECK(good(nested(5, 1)).tables.size() == 6);
+    CHECK(good(nested(1, 50)).tables.size() == 2);
+    CHECK(good(nested(4, 2)).tables.size() == 5); // 2 + 4 + 8 + 16
+    CHECK(bad(nested(6, 1)) == "f.toml:21:1: table.t6.tables: tables are nested more than 5 levels deep");
+    CHECK(bad(nested(60, 2)) == "f.toml:18:1: table.t5.tables: there are more than 50 tables in it, with those in the "
+                                "tables listed");
+    CHECK(bad(nested(2, 51)) ==
+          "f.toml:6:1: table.t1.tables: there are more than 50 tables in it, with those in the tables listed");
 }

@@ -6,6 +6,7 @@
 #include "daemons/common/lookup/format/reply_rules.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "libsmtp/text/text.h"
+#include <memory>
 
 namespace config {
 
@@ -38,6 +39,19 @@ ListKey table_rules(std::vector<std::string>& rules) {
             .show = [&rules] { return rules; }};
 }
 
+// A chain may ask one table twice, and a union has its values twice then.
+ListKey parts_of_table(std::vector<std::string>& tables) {
+    return {.clear = [&tables] { tables.clear(); },
+            .add = [&tables](std::string_view text) -> Refusal {
+                const auto read = tables::Specification::parse(text);
+                if (!read) return read.error().why;
+                tables.emplace_back(text);
+                return std::nullopt;
+            },
+            .show = [&tables] { return tables; },
+            .of_tables = true};
+}
+
 } // namespace
 
 ListKey lookup_tables(std::vector<std::string>& values) {
@@ -58,16 +72,17 @@ ListKey check_rules(std::vector<std::string>& values, CheckedPart part) {
                      : part == CheckedPart::outgoing_header ? Use::outgoing_header
                                                             : Use::outgoing_body;
     // The same line may be there twice, "endif" for one.
-    return {.clear = [&values] { values.clear(); },
-            .add = [&values, use](std::string_view text) -> Refusal {
+    using Step = common::HeaderChecks::Step;
+    const auto open_so_far = std::make_shared<std::size_t>(0);
+    return {.clear = [&values, open_so_far] { values.clear(), *open_so_far = 0; },
+            .add = [&values, use, open_so_far](std::string_view text) -> Refusal {
                 const auto step = common::HeaderChecks::step_of(text, use);
                 if (!step) return fmt::format("\"{}\": {}", smtp::printable(text, 100), step.error().why);
+                if (*step == Step::close && *open_so_far == 0) return "\"endif\" without \"if\"";
+                *open_so_far += *step == Step::open ? 1 : 0;
+                *open_so_far -= *step == Step::close ? 1 : 0;
                 values.emplace_back(text);
-                if (*step != common::HeaderChecks::Step::close) return std::nullopt;
-                const auto open = common::HeaderChecks::open_conditions(values);
-                if (open) return std::nullopt;
-                values.pop_back();
-                return open.error().why;
+                return std::nullopt;
             },
             .show = [&values] { return values; },
             .finish = [&values]() -> Refusal {
@@ -131,7 +146,9 @@ Section section_for(LookupTable& s) {
              "For kinds \"regexp\" and \"cidr\": rules as in the lines of such a file, one per string, also with "
              "\"if\" and \"endif\".",
              "['/^(.+)-request@lists\\.example\\.com$/ owner-$1@example.com']"},
-            {"tables", lookup_tables(s.tables), "For kinds \"union\" and \"chain\": tables, in order.",
+            {"tables", parts_of_table(s.tables),
+             "For kinds \"union\" and \"chain\": tables, in order; at most 50 with those in the tables listed, and at "
+             "most 5 levels deep.",
              "[\"pgsql:/etc/postrider/logins\", \"text:/etc/postrider/logins\"]"},
             {"database", any_text(s.database), "For kind \"sqlite\": file of the database. It is only read.",
              "\"/var/lib/mail/users.sqlite\""},
