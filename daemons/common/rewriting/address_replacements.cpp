@@ -70,9 +70,12 @@ void AddressReplacements::begin() {
         if (found.status == Status::pending) return false;
         if (found.status == Status::failed) {
             if (why_.empty()) why_ = std::move(found.why);
-        } else if (found.status == Status::rewritten) {
-            replace(place, std::move(found.address));
+            return true;
         }
+        if (!found.warning.empty() && warnings_.size() < most_unreplaced &&
+            std::ranges::find(warnings_, found.warning) == warnings_.end())
+            warnings_.push_back(std::move(found.warning));
+        if (found.status == Status::rewritten) replace(place, std::move(found.address));
         return true;
     });
     pending_ = std::move(lookups.unanswered());

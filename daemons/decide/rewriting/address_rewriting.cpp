@@ -12,7 +12,7 @@ static RewrittenAddress unanswered(const TableAnswer& answer) {
     return {.status = Status::failed, .why = answer.why};
 }
 
-// As Postfix has it: more are a mistake in the tables.
+// As Postfix has it: more are a mistake in the tables, and the last result counts.
 static constexpr unsigned most_rounds = 10;
 
 static RewrittenAddress rewritten_once(std::string_view address, std::string_view whose,
@@ -56,11 +56,10 @@ RewrittenAddress rewritten_address(std::string_view address, std::string_view wh
             const bool same = smtp::same_ignoring_case(current, found.address);
             current = std::move(found.address);
             if (same || !settings.repeated) break;
-            if (round == most_rounds)
-                return {.status = Status::failed,
-                        .why = fmt::format("{}: {}<{}> is replaced again and again: more than {} times", stage->front(),
-                                           whose, smtp::printable(address, 200), most_rounds),
-                        .invalid = true};
+            if (round < most_rounds) continue;
+            out.warning = fmt::format("{}: {}<{}> is replaced again and again: the result number {} is used",
+                                      stage->front(), whose, smtp::printable(address, 200), most_rounds);
+            break;
         }
     }
     if (current == address) return out;

@@ -30,6 +30,7 @@ struct RewrittenAddress {
     std::string why;      // failed: which table, and what is wrong with it
     bool invalid = false; // failed: by a value, and not because the table cannot be read
     bool listed = false;  // a table has the address, even if it stays
+    std::string warning;  // rewritten, unchanged: for the administrator; "" nothing
 };
 
 // `address` is not empty. `whose`: before it in an error, "the sender " or "". `then`: tables for what it is then.

@@ -16,6 +16,7 @@ struct RewritingWorld {
                                [](std::string_view domain, Lookups&) { return domain == "here.example"; },
                                RewritingSettings::Extension::dropped};
     std::set<LookupRequest> needed;
+    std::string warning;
 
     std::string rewrite(std::string_view address, const std::vector<std::string>& names = {"text:/t"}) {
         ExpansionTables asked;
@@ -29,6 +30,7 @@ struct RewritingWorld {
         Lookups lookups(asked);
         const auto out = rewritten_address(address, "", names, settings, lookups);
         needed = std::move(lookups.unanswered());
+        warning = out.warning;
         switch (out.status) {
         case RewrittenAddress::Status::unchanged: return "=";
         case RewrittenAddress::Status::rewritten: return out.address;
@@ -110,4 +112,19 @@ TEST_CASE("tables that have no answer yet, that fail, and invalid values") {
     world.unreadable = {"text:/t"};
     CHECK(world.rewrite("ann@here.example") == "! text:/t: Permission denied");
     CHECK(world.rewrite("ann@here.example", {}) == "=");
+}
+
+TEST_CASE("entries that form a circle: the tenth result, and a warning") {
+    RewritingWorld world;
+    world.tables["text:/t"] = {{"ann@far.example", "bob@far.example"},
+                               {"bob@far.example", "ann@far.example"},
+                               {"one@far.example", "two@far.example"},
+                               {"two@far.example", "three@far.example"},
+                               {"three@far.example", "one@far.example"}};
+    world.settings.repeated = true;
+    CHECK(world.rewrite("ann@far.example") == "=");
+    CHECK(world.warning == "text:/t: <ann@far.example> is replaced again and again: the result number 10 is used");
+    CHECK(world.rewrite("one@far.example") == "two@far.example");
+    CHECK(world.rewrite("nobody@far.example") == "=");
+    CHECK(world.warning == "");
 }

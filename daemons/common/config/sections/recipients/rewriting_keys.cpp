@@ -104,7 +104,7 @@ Section section_for(Canonical& s) {
              ""},
             {"repeat", BoolKey{&s.repeat},
              "Whether a result is looked up again in the same tables until nothing changes, at most ten times, as in "
-             "Postfix. Mail whose address still changes after that waits.",
+             "Postfix. If it still changes after that, the last result is used.",
              ""},
             {"header_origins", flags_of(s.header_origins, origins_of_headers),
              "Mail whose header is rewritten, by its origin, as masquerade.header_origins. DKIM signatures that cover "
