@@ -19,6 +19,7 @@ std::vector<std::string_view> list_items(std::string_view text) {
 }
 
 std::optional<HostList> HostList::parse(std::string_view text) {
+    if (text.starts_with("lmtp:/")) return {}; // one path, which may have commas
     const auto items = list_items(text);
     if (items.size() < 2 || items.size() > most) return {};
     HostList out;
@@ -27,6 +28,7 @@ std::optional<HostList> HostList::parse(std::string_view text) {
         if (!hop || hop->kind != NextHop::Kind::host) return {};
         out.hosts.push_back(*std::move(hop));
     }
+    if (out.to_string().size() > longest) return {};
     return out;
 }
 

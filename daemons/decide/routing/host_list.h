@@ -16,9 +16,11 @@ std::vector<std::string_view> list_items(std::string_view text);
 
 struct HostList {
     static constexpr std::size_t most = 20;
-    std::vector<NextHop> hosts; // two or more, each one a host itself (NextHop::Kind::host)
+    static constexpr std::size_t longest = 1000; // bytes of to_string(): each recipient's record may have them
+    std::vector<NextHop> hosts;                  // two or more, each one a host itself (NextHop::Kind::host)
 
-    // Empty: there is only one, or a name whose MX hosts are meant, or something else.
+    // Empty: there is only one, or a name whose MX hosts are meant, too many, or something
+    // else.
     static std::optional<HostList> parse(std::string_view text);
     std::string to_string() const; // without blanks
     bool operator==(const HostList&) const = default;

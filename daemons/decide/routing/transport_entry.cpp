@@ -44,10 +44,11 @@ std::optional<TransportEntry> hop(std::string text) {
 std::optional<TransportEntry> by_smtp(std::string_view rest) { return hop(rest.empty() ? "mx" : std::string(rest)); }
 
 std::optional<TransportEntry> by_lmtp(std::string_view rest) {
-    if (is_list(rest)) {
+    const bool path = rest.starts_with('/') || rest.starts_with("unix:/"); // which may have a comma
+    if (!path && is_list(rest)) {
         std::string hosts;
         for (const auto item : list_items(rest)) {
-            const auto one = by_lmtp(item);
+            const auto one = by_lmtp(item.starts_with("lmtp:") ? item.substr(5) : item);
             if (!one) return {};
             hosts += one->value + ",";
         }

@@ -112,6 +112,9 @@ TEST_CASE("what a transport table may say") {
     is(":[a.example],[b.example]", Kind::next_hop, "[a.example],[b.example]");
     is("[a.example],[b.example]", Kind::next_hop, "[a.example],[b.example]");
     is("lmtp:inet:a.example, [b.example]:26", Kind::next_hop, "lmtp:[a.example],lmtp:[b.example]:26");
+    is("lmtp:[a.example],lmtp:[b.example]:26", Kind::next_hop, "lmtp:[a.example],lmtp:[b.example]:26"); // the same
+    for (const auto* path : {"lmtp:unix:/run/a,b", "lmtp:/run/a,b", "lmtp:/run/a,[b]"})
+        is(path, Kind::next_hop, path == std::string("lmtp:/run/a,[b]") ? "lmtp:/run/a,[b]" : "lmtp:/run/a,b");
     for (const auto* bad : {"smtp:a.example, b.example", "smtp:[a.example], b.example", "smtp:[a.example],[b",
                             "[a.example], mx"}) // names whose MX hosts are meant
         CHECK_MESSAGE(!TransportEntry::parse(bad), bad);
