@@ -22,7 +22,7 @@ namespace {
 void virtual_files(Import& import) {
     const auto base = import.value("virtual_mailbox_base");
     std::size_t maildirs = 0, mboxes = 0;
-    for (const auto& word : import.words("virtual_mailbox_maps"))
+    for (const auto& word : tables_of(import, "virtual_mailbox_maps"))
         if (const auto type = postfix::parse_typed(word); type && type->type != "sqlite" && type->type != "mysql")
             if (const auto entries = table_entries(import, "virtual_mailbox_maps", word))
                 for (const auto& entry : *entries) (entry.value.ends_with('/') ? maildirs : mboxes) += 1;
@@ -231,7 +231,7 @@ void transport(Import& import) {
     const std::string_view from = tables.empty() ? "default_transport" : "transport_maps";
     if (const auto last = table_of_final_transports(import)) tables.push_back(*last);
     if (!tables.empty()) import.set("transport.tables", toml(tables), from);
-    for (const auto& word : import.words("transport_maps")) {
+    for (const auto& word : tables_of(import, "transport_maps")) {
         const auto type = postfix::parse_typed(word);
         if (!type || type->type == "regexp" || type->type == "pcre" || type->type == "socketmap" ||
             type->type == "tcp" || type->type == "sqlite")

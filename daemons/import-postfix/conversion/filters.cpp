@@ -157,6 +157,7 @@ private:
             without_condition_ = 1;
             return lost(line, fmt::format("{}; the rules up to its endif are left out", pattern.error().why));
         }
+        ++open_;
         rules_.push_back(fmt::format("if {}", condition.substr(0, condition.size() - rest.size())));
         ignored(line, postfix::trimmed(rest));
     }
@@ -164,11 +165,11 @@ private:
     void end(const postfix::LogicalLine& line, std::string_view rest) {
         ignored(line, postfix::trimmed(rest));
         if (without_condition_ > 0) return void(--without_condition_);
+        if (open_ == 0)
+            return import_.add_remark(
+                name_, fmt::format("{} line {}: endif without if is ignored, as by Postfix", word_, line.line));
+        --open_;
         rules_.emplace_back("endif");
-        if (HeaderChecks::open_conditions(rules_)) return;
-        rules_.pop_back();
-        import_.add_remark(name_,
-                           fmt::format("{} line {}: endif without if is ignored, as by Postfix", word_, line.line));
     }
 
     void lost(const postfix::LogicalLine& line, std::string why) {
@@ -179,6 +180,7 @@ private:
     std::string_view name_, word_;
     HeaderChecks::Use use_;
     std::vector<std::string> rules_;
+    std::size_t open_ = 0;              // blocks of rules_ without their endif
     std::size_t without_condition_ = 0; // within that many blocks whose condition could not be read
 };
 

@@ -18,10 +18,16 @@ std::string_view without_proxy(std::string_view word) {
     return word;
 }
 
+bool is_alias_file(std::string_view table) {
+    const auto what = postfix::parse_typed(table);
+    return what && (what->type == "hash" || what->type == "texthash" || what->type == "btree" || what->type == "lmdb" ||
+                    what->type == "cdb" || what->type == "dbm");
+}
+
 bool is_passwd(std::string_view word) { return without_proxy(word) == "unix:passwd.byname"; }
 
 bool is_alias_table(Import& import, std::string_view word) {
-    return std::ranges::any_of(import.words("alias_maps"),
+    return std::ranges::any_of(tables_of(import, "alias_maps"),
                                [&](const auto& each) { return without_proxy(each) == without_proxy(word); });
 }
 
@@ -29,7 +35,7 @@ bool is_alias_table(Import& import, std::string_view word) {
 // another one: their addresses would be accepted.
 bool is_usual_recipients(Import& import) {
     bool users = false;
-    for (const auto& word : import.words("local_recipient_maps")) {
+    for (const auto& word : tables_of(import, "local_recipient_maps")) {
         const bool passwd = is_passwd(word);
         users = users || passwd;
         if (!passwd && !is_alias_table(import, word)) return false;
@@ -139,17 +145,32 @@ std::string_view way_without_user(Import& import) {
     return transport.starts_with("local") || keeps_mail_from_leaving(transport) ? "" : "local_transport";
 }
 
+// The keys of a chain's tables are the values of others: an alias file's would not be found.
+std::optional<std::string> table_of(Import& import, std::string_view name, const std::string& word) {
+    const auto within = postfix::tables_in(word, postfix::OfChain::all);
+    if (within.front() == word || std::ranges::none_of(within, [&](const auto& table) {
+            return is_alias_file(table) && (name == "alias_maps" || is_alias_table(import, table));
+        }))
+        return converted_table(import, name, word);
+    import.mark_unsupported(name,
+                            fmt::format("{}: alias files cannot be parts of a chain. It was copied unchanged, and "
+                                        "postrider check rejects it until it is replaced or removed",
+                                        word),
+                            IfLost::harmless);
+    return word;
+}
+
 // A list of the site's own: users, aliases, and tables.
 void listed_recipients(Import& import) {
     constexpr std::string_view name = "local_recipient_maps";
     bool users = false, some_aliases = false;
     std::vector<std::string> tables;
-    for (const auto& word : import.words(name))
+    for (const auto& word : tables_of(import, name))
         if (is_passwd(word))
             users = true;
         else if (is_alias_table(import, word))
             some_aliases = true;
-        else if (auto table = converted_table(import, name, word))
+        else if (auto table = table_of(import, name, word))
             tables.push_back(*std::move(table));
     std::vector<std::string> known;
     if (users) known.emplace_back("users");
@@ -162,7 +183,7 @@ void listed_recipients(Import& import) {
 bool would_be_returned(Import& import) {
     constexpr std::string_view name = "local_recipient_maps";
     const bool lists_others = std::ranges::any_of(
-        import.words(name), [&](const auto& word) { return !is_passwd(word) && !is_alias_table(import, word); });
+        tables_of(import, name), [&](const auto& word) { return !is_passwd(word) && !is_alias_table(import, word); });
     const auto way = way_without_user(import);
     if (way.empty() || (!lists_others && !import.value(name).empty())) return false;
     import.mark_unsupported(
@@ -192,13 +213,17 @@ void local_recipients(Import& import) {
 
 void aliases(Import& import) {
     std::vector<std::string> files, tables;
-    for (const auto& word : import.words("alias_maps")) {
-        const auto what = postfix::parse_typed(without_proxy(word));
+    const auto words = tables_of(import, "alias_maps");
+    if (words.size() > import.words("alias_maps").size())
+        import.add_remark("alias_maps",
+                          "of an alias that several tables of a unionmap have, mail goes to the recipients "
+                          "of the first one only");
+    for (const auto& word : words) {
+        const auto what = postfix::parse_typed(word);
         if (what && (what->type == "nis" || what->type == "unix")) {
             if (import.given("alias_maps"))
                 import.mark_unsupported("alias_maps", fmt::format("{}: NIS has no counterpart", word));
-        } else if (what && (what->type == "hash" || what->type == "texthash" || what->type == "btree" ||
-                            what->type == "lmdb" || what->type == "cdb" || what->type == "dbm")) {
+        } else if (is_alias_file(word)) {
             const auto path = import.resolved_path(what->name);
             if (import.environment.exists(path)) {
                 import.file("alias_maps", path); // readable?
@@ -208,7 +233,7 @@ void aliases(Import& import) {
                                         fmt::format("{}: there is no such file; postrider check requires it", path));
                 files.push_back(path);
             }
-        } else if (auto table = converted_table(import, "alias_maps", word)) {
+        } else if (auto table = table_of(import, "alias_maps", word)) {
             tables.push_back(*std::move(table));
         }
     }

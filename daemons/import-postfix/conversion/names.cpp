@@ -73,35 +73,52 @@ bool takes_otherwise(const std::vector<std::string>& words, std::string_view exc
 class KnownTables {
 public:
     void add(Import& import, std::string_view name, std::string_view word, const std::string& section) {
-        auto& known = tables_.emplace_back();
-        known.section = section;
-        if (const auto lines = rule_lines(import, name, word)) {
-            std::string text;
-            for (const auto& line : *lines) text += line.text + "\n";
-            known.contents = tables::RuleTable::read_regexp(text);
-        } else if (is_text(word)) {
-            std::string text;
-            const auto entries = table_entries(import, name, word);
-            for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) text += entry.key + " x\n";
-            known.contents = tables::TextTable::read(text);
-        }
-        if (!known.contents) tables_.pop_back();
+        for (const auto& table : postfix::tables_in(word))
+            if (auto known = contents_of(import, name, table)) tables_.push_back({section, *std::move(known)});
     }
-    // The section whose tables have the domain; "": none of those that are known.
+    // The section whose tables have the domain; "": none of those that are known. ".b.example": what is below it, which
+    // only a pattern may have.
     std::string section_of(const std::string& domain) const {
+        const bool below = domain.starts_with('.');
         for (const auto& each : tables_)
-            if (each.contents->find(domain).status == tables::Answer::Status::found) return each.section;
+            if ((!below || each.contents.patterns) &&
+                each.contents.table->find(below ? "x" + domain : domain).status == tables::Answer::Status::found)
+                return each.section;
         return "";
     }
 
 private:
+    struct Contents {
+        std::unique_ptr<const tables::TableContents> table;
+        bool patterns = false;
+    };
+    static std::optional<Contents> contents_of(Import& import, std::string_view name, const std::string& word) {
+        std::string text;
+        if (const auto lines = rule_lines(import, name, word)) {
+            for (const auto& line : *lines) text += line.text + "\n";
+            return Contents{tables::RuleTable::read_regexp(text), true};
+        }
+        const auto table = postfix::parse_typed(word);
+        if (!table) return {};
+        if (table->type == "static") return Contents{tables::RuleTable::read_regexp("/^/ x\n"), true};
+        if (table->type == "pipemap")
+            import.add_remark(name,
+                              fmt::format("{}: the domains in it are not known here: one that a later class lists "
+                                          "is of that class",
+                                          word));
+        if (!is_text(word) || (table->type == "lmdb" && !import.environment.exists(import.resolved_path(table->name))))
+            return {};
+        const auto entries = table_entries(import, name, word);
+        for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) text += entry.key + " x\n";
+        return Contents{tables::TextTable::read(text), false};
+    }
     static bool is_text(std::string_view word) {
         constexpr std::string_view types[] = {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm", "inline"};
         return std::ranges::find(types, type_of_table(word)) != std::end(types);
     }
     struct Known {
         std::string section;
-        std::unique_ptr<const tables::TableContents> contents;
+        Contents contents;
     };
     std::vector<Known> tables_;
 };

@@ -16,7 +16,10 @@ namespace postrider {
 
 namespace {
 
-bool bracketed(std::string_view hop) { return hop.starts_with('['); }
+bool bracketed(std::string_view hop) {
+    const auto parsed = decide::NextHop::parse(hop);
+    return parsed && parsed->kind == decide::NextHop::Kind::host;
+}
 
 // route."*": relayhost, else default_transport with a next hop.
 void relayhost(Import& import) {
@@ -56,7 +59,7 @@ void relayhost(Import& import) {
     import.mark_converted("relayhost"), import.mark_converted("default_transport");
     if (hops.empty()) return;
     if (hops.size() > 1 && !std::ranges::all_of(hops, bracketed)) {
-        import.add_remark(
+        import.mark_unsupported(
             from, fmt::format("several next hops must all be hosts in brackets; only {} is used", hops.front()));
         hops.resize(1);
     }
@@ -106,9 +109,10 @@ void relay_transport(Import& import) {
     if (listed.empty() && !has_tables) return; // there is no mail for it
     auto hops = next_hops_of_transport(import, transport);
     if (hops.size() > 1 && !std::ranges::all_of(hops, bracketed)) {
-        import.add_remark("relay_transport", fmt::format("several next hops must all be hosts in brackets; only {} is "
-                                                         "used",
-                                                         hops.front()));
+        import.mark_unsupported("relay_transport",
+                                fmt::format("several next hops must all be hosts in brackets; only {} is "
+                                            "used",
+                                            hops.front()));
         hops.resize(1);
     }
     auto hop = hops.empty() ? toml("") : hops.size() == 1 ? toml(hops.front()) : toml(hops);

@@ -9,6 +9,7 @@
 #include "daemons/import-postfix/transports/next_hops.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace postrider {
 
@@ -20,7 +21,7 @@ constexpr std::string_view policy_maps = "smtp_tls_policy_maps";
 class Transports {
 public:
     explicit Transports(Import& import) {
-        for (const auto& word : import.words("transport_maps")) {
+        for (const auto& word : tables_of(import, "transport_maps")) {
             const auto type = postfix::parse_typed(word);
             const bool text = type && type->type != "regexp" && type->type != "pcre" && type->type != "cidr" &&
                               (type->type == "inline" || import.environment.exists(import.resolved_path(type->name)));
@@ -31,7 +32,7 @@ public:
                 const auto name = entry.value.substr(0, colon);
                 const auto hop = colon == entry.value.npos ? "" : entry.value.substr(colon + 1);
                 const bool by_smtp = name == "smtp" || name == "relay" || (name.empty() && !hop.empty());
-                all_.push_back({entry.key, by_smtp ? hop.empty() ? "mx" : next_hop(hop).value_or("") : ""});
+                all_.push_back({entry.key, by_smtp ? hops_of(hop) : std::vector<std::string>{}});
             }
         }
     }
@@ -39,33 +40,56 @@ public:
     // False: tables that are not read here may have more.
     bool complete() const { return complete_; }
 
-    // Of mail for a domain, ".domain": for all below it. "": it goes where all mail goes.
-    std::string next_hop_of(std::string_view domain) const {
+    // Of mail for a domain, ".domain": for all below it. Empty: it goes where all mail goes.
+    std::vector<std::string> next_hops_of(std::string_view domain) const {
         for (auto name = domain;;) {
-            if (const auto found = std::ranges::find(all_, name, &Entry::key); found != all_.end()) return found->hop;
+            if (const auto found = std::ranges::find(all_, name, &Entry::key); found != all_.end()) return found->hops;
             const auto dot = name.find('.', 1);
             if (dot == name.npos) break;
             name.remove_prefix(dot);
         }
         const auto rest = std::ranges::find(all_, "*", &Entry::key);
-        return rest == all_.end() ? "" : rest->hop;
+        return rest == all_.end() ? std::vector<std::string>{} : rest->hops;
     }
 
-    // Whose mail goes to that next hop.
-    std::vector<std::string> domains_by(std::string_view hop) const {
-        std::vector<std::string> out;
+    struct Entry {
+        std::string key;
+        std::vector<std::string> hops; // in order; empty: they are not by SMTP
+        bool is_domain() const { return key != "*" && key.find('@') == key.npos; }
+    };
+    // Those by which mail goes to that next hop, perhaps as one of several.
+    std::vector<Entry> by(std::string_view hop) const {
+        std::vector<Entry> out;
         for (const auto& each : all_)
-            if (each.hop == hop && each.key != "*" && each.key.find('@') == each.key.npos) out.push_back(each.key);
+            if (std::ranges::find(each.hops, hop) != each.hops.end()) out.push_back(each);
         return out;
     }
 
 private:
-    struct Entry {
-        std::string key, hop;
-    };
+    // With a name in a list, or something else that is no next hop, mail waits.
+    static std::vector<std::string> hops_of(std::string_view text) {
+        std::vector<std::string> out;
+        const auto words = postfix::words_of(text);
+        for (const auto& word : words) {
+            const auto hop = next_hop(word);
+            if (!hop || (words.size() > 1 && !hop->starts_with('['))) return {};
+            out.push_back(*hop);
+        }
+        if (out.empty()) out.emplace_back("mx");
+        return out;
+    }
+
     std::vector<Entry> all_;
     bool complete_ = true;
 };
+
+// As a route has them.
+std::string toml_of(const std::vector<std::string>& hops) { return hops.size() == 1 ? toml(hops[0]) : toml(hops); }
+
+// 2 includes 1, but not another 2.
+int strictness(std::string_view level) {
+    return level == "dane-only" || level == "verify" ? 2 : level == "encrypt" ? 1 : 0;
+}
 
 bool is_demand(std::string_view level) {
     return level == "encrypt" || level == "verify" || level == "secure" || level == "fingerprint" ||
@@ -102,7 +126,7 @@ public:
             import_.add_remark(policy_maps, fmt::format("{}: {} is treated as verify", entry.key, level));
             level = "verify";
         }
-        const bool by_hop = hop && for_next_hop(*hop, level);
+        const bool by_hop = hop && for_next_hop(entry.key, *hop, level);
         if (entry.key.starts_with('[') || entry.key.find(':') != entry.key.npos) {
             if (!by_hop) lost(entry.key, level, "set it as tls of the [route] with that next hop");
         } else if (!hop || toml(*hop) != relay_) {
@@ -121,17 +145,44 @@ private:
                                                             entry.key, postfix::excerpt(words[i])));
     }
 
-    // Of the mail that goes there: all, that of relay_transport, that of entries in transport_maps.
-    bool for_next_hop(const std::string& hop, const std::string& level) {
-        auto sections = import_.draft.sections_with("next_hop", toml(hop));
-        std::erase_if(sections, [](const auto& name) { return !name.starts_with("route."); });
-        for (const auto& domain : transports_.domains_by(hop)) {
-            auto section = fmt::format("route.{}", toml(domain));
-            import_.set(section + ".next_hop", toml(hop), "transport_maps");
-            sections.push_back(std::move(section));
+    // Of the mail that goes there, perhaps as one of several: all, that of relay_transport, that of entries in
+    // transport_maps.
+    bool for_next_hop(const std::string& key, const std::string& hop, const std::string& level) {
+        std::set<std::string> routes;
+        bool others = false;
+        for (const auto& entry : transports_.by(hop)) {
+            others = others || !entry.is_domain();
+            if (!entry.is_domain()) continue;
+            const auto route = fmt::format("route.{}", toml(entry.key));
+            import_.set(route + ".next_hop", toml_of(entry.hops), "transport_maps");
+            routes.insert(route);
         }
-        for (const auto& section : sections) import_.set(section + ".tls", toml(level), policy_maps);
-        return !sections.empty();
+        for (const auto& route : import_.draft.sections("route."))
+            if (const auto* now = import_.draft.find(route + ".next_hop");
+                now && (now->value == toml(hop) || (now->value.starts_with('[') && now->value.contains(toml(hop)))))
+                routes.insert(route);
+        for (const auto& route : routes)
+            if (import_.draft.find(route + ".next_hop")->value == toml(hop))
+                import_.set(route + ".tls", toml(level), policy_maps);
+            else
+                for_one_of_several(key, route, level);
+        if (others && !routes.empty())
+            lost(key, level, "not for mail that gets there by an entry of transport_maps for an address, or for \"*\"");
+        return !routes.empty();
+    }
+
+    // TLS is the route's, for all of its hosts.
+    void for_one_of_several(const std::string& key, const std::string& route, const std::string& level) {
+        const auto* now = import_.draft.find(route + ".tls");
+        const auto is = now ? now->value : std::string();
+        const auto text = std::string_view(is).substr(is.empty() ? 0 : 1, is.empty() ? 0 : is.size() - 2);
+        if (!is_demand(level))
+            import_.add_remark(policy_maps,
+                               fmt::format("{}: {}: one of several next hops of [{}]; omitted", key, level, route));
+        else if (!now || strictness(text) < strictness(level))
+            import_.set(route + ".tls", toml(level), policy_maps);
+        else if (strictness(text) == strictness(level) && text != level)
+            lost(key, level, fmt::format("[{}], which has several next hops, has tls = {}", route, is));
     }
 
     void for_domain(const std::string& key, const std::string& level, bool by_hop) {
@@ -140,9 +191,9 @@ private:
         if (domain.empty()) return;
         const auto pattern = fmt::format("{}{}", below ? "." : "", domain),
                    route = fmt::format("route.{}", toml(pattern));
-        auto hop = transports_.next_hop_of(pattern);
-        if (hop.empty() && relay_.empty()) hop = "mx";
-        if (hop.empty() && !by_hop) {
+        auto hops = transports_.next_hops_of(pattern);
+        if (hops.empty() && relay_.empty()) hops.emplace_back("mx");
+        if (hops.empty() && !by_hop) {
             if (!transports_.complete())
                 return lost(key, level,
                             "whether its mail goes to relayhost depends on transport_maps: if not, set tls in "
@@ -150,8 +201,13 @@ private:
             return import_.add_remark(
                 policy_maps, fmt::format("{}: Postfix uses it only if mail does not go to relayhost; omitted", key));
         }
-        if (hop.empty()) return;
-        if (!import_.draft.find(route + ".next_hop")) import_.draft.set(route + ".next_hop", toml(hop), policy_maps);
+        if (hops.empty()) return;
+        if (hops.front() != "mx" && (hops.size() > 1 || import_.draft.find(route + ".tls")))
+            return import_.add_remark(
+                policy_maps,
+                fmt::format("{}: Postfix asks for {} instead, to which mail for it goes; omitted", key, hops.front()));
+        if (!import_.draft.find(route + ".next_hop"))
+            import_.draft.set(route + ".next_hop", toml_of(hops), policy_maps);
         import_.set(route + ".tls", toml(level), policy_maps);
     }
 

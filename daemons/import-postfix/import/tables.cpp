@@ -4,6 +4,7 @@
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -70,7 +71,7 @@ std::optional<std::vector<postfix::LogicalLine>> inline_rules(Import& import, st
                                           postfix::excerpt(part)));
             return {};
         }
-        if (const auto rule = postfix::unbraced(part); !rule.empty())
+        if (const auto rule = postfix::unbraced(part); !rule.empty() && !rule.starts_with('#'))
             out.push_back({std::string(rule), static_cast<std::uint32_t>(out.size() + 1)});
     }
     if (!parts && !import.error) import.fail(name, parts.error());
@@ -94,13 +95,28 @@ std::optional<std::string> table_of_inline_rules(Import& import, std::string_vie
     return "patterns:" + section;
 }
 
+constexpr std::size_t deepest_braces = 50;
+
+// How deep they are nested.
+std::size_t braces_in(std::string_view text) {
+    std::size_t open = 0, deepest = 0;
+    for (const char c : text)
+        if (c == '{')
+            deepest = std::max(deepest, ++open);
+        else if (c == '}' && open > 0)
+            --open;
+    return deepest;
+}
+
 // "unionmap:{TABLE, TABLE}", "pipemap:{…}": what has no counterpart among the tables stays in the section, for check to
 // refuse.
 std::optional<std::string> combined_table(Import& import, std::string_view name, const std::string& type,
                                           std::string_view text) {
     const auto words = postfix::split(postfix::unbraced(text), ", \t\r\n");
-    if (!words || words->empty()) {
-        import.fail(name, words ? fmt::format("{}: expected tables in braces", type) : words.error());
+    if (!words || words->empty() || braces_in(text) > deepest_braces) {
+        import.fail(name, !words           ? words.error()
+                          : words->empty() ? fmt::format("{}: expected tables in braces", type)
+                                           : fmt::format("{}: more than {} levels of braces", type, deepest_braces));
         return {};
     }
     const auto [section, is_new] = import.table_section(fmt::format("{}:{}", type, text), name);
@@ -115,7 +131,7 @@ std::optional<std::string> combined_table(Import& import, std::string_view name,
     const auto& tables = import.draft.find(key)->value;
     const bool patterns = std::ranges::any_of(
         std::initializer_list<std::string_view>{"regexp:", "cidr:", "tcp:", "patterns:"}, [&](auto start) {
-            return std::string_view(tables).substr(tables.find('"') + 1).starts_with(start);
+            return std::string_view(tables).substr(tables.find_first_of("\"'") + 1).starts_with(start);
         }); // of the first one
     return (patterns ? "patterns:" : "table:") + section;
 }
@@ -208,6 +224,12 @@ std::optional<std::string> service_table(Import& import, std::string_view name, 
 // What becomes of tables that a list names.
 enum class NamedTables : std::uint8_t { are_read, stay };
 
+// Rules for networks that do not hold for all of the network that they begin with: "if", and "!192.0.2.0/24".
+bool is_conditional(const postfix::LogicalLine& line) {
+    const auto start = smtp::lowered(std::string_view(line.text).substr(0, 5));
+    return start.starts_with('!') || start.starts_with("if") || start == "endif";
+}
+
 // Text files, and "inline": not databases, patterns and services.
 bool has_readable_entries(std::string_view word) {
     while (word.starts_with("proxy:")) word.remove_prefix(6);
@@ -297,6 +319,10 @@ static std::vector<std::string> expanded(Import& import, std::string_view name, 
                 const auto lines = rule_lines(import, name, word);
                 if (import.error) return out;
                 if (!lines) import.file(name, table->name); // it is missing, which is noted
+                if (lines && std::ranges::any_of(*lines, is_conditional)) {
+                    out.push_back(word);
+                    continue;
+                }
                 for (const auto& line : lines ? *lines : std::vector<postfix::LogicalLine>{})
                     out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
             } else if (!has_readable_entries(word)) {
@@ -325,6 +351,13 @@ std::vector<std::string> expanded_list(Import& import, std::string_view name, st
 
 std::vector<std::string> list_with_tables(Import& import, std::string_view name) {
     return expanded(import, name, import.words(name), NamedTables::stay);
+}
+
+std::vector<std::string> tables_of(Import& import, std::string_view name) {
+    std::vector<std::string> out;
+    for (const auto& word : import.words(name))
+        for (auto& table : postfix::tables_in(word)) out.push_back(std::move(table));
+    return out;
 }
 
 std::vector<std::string> converted_tables(Import& import, std::string_view name) {

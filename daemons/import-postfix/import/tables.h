@@ -16,6 +16,8 @@ std::vector<std::string> expanded_list(Import& import, std::string_view name);
 // The same, but tables stay named.
 std::vector<std::string> list_with_tables(Import& import, std::string_view name);
 std::vector<std::string> expanded_list(Import& import, std::string_view name, std::vector<std::string> words);
+// The tables that a list names, those in a unionmap one by one; without "proxy:".
+std::vector<std::string> tables_of(Import& import, std::string_view name);
 // The lookup tables of a list. What has no counterpart becomes a remark.
 std::vector<std::string> converted_tables(Import& import, std::string_view name);
 // One of them; nothing: it has no counterpart, which is noted.

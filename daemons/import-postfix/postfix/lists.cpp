@@ -89,6 +89,26 @@ std::optional<TypedName> parse_typed(std::string_view text) {
     return out;
 }
 
+static void add_tables(std::string_view table, OfChain of_chain, int depth, std::vector<std::string>& out) {
+    while (table.starts_with("proxy:")) table.remove_prefix(6);
+    const auto typed = parse_typed(table);
+    const bool chain = typed && typed->type == "pipemap" && of_chain != OfChain::itself;
+    const bool several = chain || (typed && typed->type == "unionmap");
+    const auto parts = several && depth < 10 ? split(unbraced(typed->name), ", \t\r\n") : std::vector<std::string>{};
+    if (!parts || parts->empty()) {
+        out.emplace_back(table);
+        return;
+    }
+    for (std::size_t i = chain && of_chain == OfChain::last ? parts->size() - 1 : 0; i < parts->size(); ++i)
+        add_tables((*parts)[i], of_chain, depth + 1, out);
+}
+
+std::vector<std::string> tables_in(std::string_view table, OfChain of_chain) {
+    std::vector<std::string> out;
+    add_tables(table, of_chain, 0, out);
+    return out;
+}
+
 std::optional<std::uint64_t> seconds_of(std::string_view text, char unit) {
     text = trimmed(text);
     if (!text.empty() && std::isalpha(static_cast<unsigned char>(text.back())))

@@ -24,6 +24,10 @@ struct TypedName {
     std::string type, name;
 };
 std::optional<TypedName> parse_typed(std::string_view text);
+// The tables of which a table is made: those in "unionmap:{…}", however deep, and of "pipemap:{…}" itself, all in it,
+// or the last one, whose values are the results. Anything else is one itself. Without "proxy:".
+enum class OfChain : std::uint8_t { itself, all, last };
+std::vector<std::string> tables_in(std::string_view table, OfChain of_chain = OfChain::itself);
 
 // "4h", "300", "1h30m" is none: a whole number and one of s, m, h, d, w; without a letter in `unit`s.
 // Seconds.

@@ -134,13 +134,12 @@ void AccessRules::check_entries(std::string_view setting, const std::string& wor
                                 const Reporter& reporter) {
     std::string_view bare = argument;
     while (bare.starts_with("proxy:")) bare.remove_prefix(6);
-    const auto type = bare.substr(0, bare.find(':'));
-    if (type == "unionmap") { // the results of a chain's tables are keys, but for the last one's
-        const auto parts = postfix::split(postfix::unbraced(bare.substr(type.size() + 1)), ", \t\r\n");
-        for (const auto& part : parts ? *parts : std::vector<std::string>{})
-            check_entries(setting, word, part, reporter);
+    // The values of a chain's tables are keys, but for the last one's.
+    if (const auto parts = postfix::tables_in(bare, postfix::OfChain::last); parts.front() != bare) {
+        for (const auto& part : parts) check_entries(setting, word, part, reporter);
         return;
     }
+    const auto type = bare.substr(0, bare.find(':'));
     if (type == "regexp" || type == "pcre" || type == "cidr") return check_filters(setting, word, argument, reporter);
     constexpr std::string_view readable[] = {"hash", "btree", "texthash", "dbm", "cdb", "sdbm", "inline"};
     if (std::ranges::find(readable, type) == std::end(readable)) return;

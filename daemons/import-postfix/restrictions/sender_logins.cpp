@@ -108,12 +108,22 @@ std::optional<bool> SenderLogins::are_in(std::string_view table) {
     constexpr std::string_view text = "sender_login_mismatch";
     while (table.starts_with("proxy:")) table.remove_prefix(6);
     if (smtp::lowered(table).contains(text)) return true;
+    if (const auto parts = postfix::tables_in(table, postfix::OfChain::all); parts.front() != table) {
+        std::optional<bool> out = false;
+        for (const auto& part : parts) {
+            const auto named = are_in(part);
+            if (named == true) return true;
+            if (!named) out.reset();
+        }
+        return out;
+    }
     const auto typed = postfix::parse_typed(table);
     constexpr std::string_view files[] = {"hash", "btree", "texthash", "dbm",    "cdb",
                                           "sdbm", "lmdb",  "cidr",     "regexp", "pcre"};
     if (!typed) return {};
-    if (typed->type == "inline" || typed->type == "static" || typed->name.starts_with('{')) return false;
+    if (typed->type == "inline" || typed->type == "static") return false;
     if (std::ranges::find(files, typed->type) == std::end(files)) return {};
+    if (typed->name.starts_with('{')) return false; // rules
     const auto content = import_.environment.read(import_.resolved_path(typed->name));
     if (!content) return {};
     return smtp::lowered(*content).contains(text);

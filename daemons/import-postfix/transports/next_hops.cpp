@@ -6,6 +6,7 @@
 #include "daemons/import-postfix/import/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/pipe_program.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,20 +26,30 @@ std::optional<std::string> next_hop(std::string_view text) {
 }
 
 // Does the service of type inet, "127.0.0.1:10031" or "10031", listen there?
-static bool listens_at(const postfix::Service& service, const postfix::Destination& place) {
+static bool listens_at(Import& import, const postfix::Service& service, const postfix::Destination& place) {
     const auto colon = service.name.rfind(':');
-    const auto host = colon == std::string::npos ? std::string_view() : std::string_view(service.name).substr(0, colon);
+    auto host = colon == std::string::npos ? std::string_view() : std::string_view(service.name).substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
     const auto port =
         postfix::port_of(std::string_view(service.name).substr(colon == std::string::npos ? 0 : colon + 1));
     const auto here = [](std::string_view name) { return name == "localhost" || name == "127.0.0.1" || name == "::1"; };
+    const auto everywhere = host.empty() || host == "0.0.0.0" || host == "::";
+    const auto address = common::IpAddress::parse(place.host);
+    const auto of_this_host = [&] {
+        return here(place.host) || smtp::same_ignoring_case(place.host, import.value("myhostname")) ||
+               (address && (address->is_loopback() ||
+                            std::ranges::any_of(import.environment.interfaces,
+                                                [&](const auto& each) { return each.address == *address; })));
+    };
     return port && *port == place.port &&
-           (host.empty() || host == place.host || host == "0.0.0.0" || (here(host) && here(place.host)));
+           (host == place.host || (address && common::IpAddress::parse(host) == address) ||
+            (here(host) && here(place.host)) || (everywhere && of_this_host()));
 }
 
 std::optional<std::string> record_spawned(Import& import, const postfix::Destination& place) {
     const auto service = std::ranges::find_if(import.services, [&](const auto& each) {
         if (each.command != "spawn") return false;
-        if (!place.path) return each.type == "inet" && listens_at(each, place);
+        if (!place.path) return each.type == "inet" && listens_at(import, each, place);
         const auto path = import.queue_path(place.host);
         return each.type == "unix" &&
                (path == import.queue_path("private/" + each.name) || path == import.queue_path("public/" + each.name));
@@ -98,7 +109,7 @@ bool is_named_by_transport_maps(Import& import, const postfix::Service& service)
     const auto is_it = [&](std::string_view value) {
         return value == service.name || value.starts_with(service.name + ":");
     };
-    return std::ranges::any_of(import.words("transport_maps"), [&](const auto& word) {
+    return std::ranges::any_of(tables_of(import, "transport_maps"), [&](const auto& word) {
         const auto type = postfix::parse_typed(word);
         if (!type || (type->type != "inline" && !import.environment.exists(import.resolved_path(type->name))))
             return false;
