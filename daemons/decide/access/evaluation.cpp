@@ -221,6 +221,7 @@ Evaluation::Outcome Evaluation::look_up_table(const Rule& rule) {
     case Subject::helo: keys = domain_keys(*text, rules_.parent_domains); break;
     case Subject::sender:
     case Subject::recipient:
+        if (rule.subject == Subject::recipient && !facts_.whole_recipient.empty()) text = &facts_.whole_recipient;
         if (text->empty())
             keys = {{"<>", true}};
         else if (text->find('@') != text->npos)

@@ -38,6 +38,7 @@ struct Facts {
     Ours sender_local = Ours::no;
     std::function<Answer::Status(Questions& questions)> look_up_local = {};
     bool sender_was_bare = false;        // its domain is ours and was not said: trusted clients' senders are completed
+    std::string whole_recipient;         // with its domain, which tables are asked for; "": as it was said
     std::uint32_t recipients = 0;        // accepted so far
     bool held = false;                   // the message will be held already
     std::optional<smtp::Reply> relaying; // the rejection by relay control, if any; it comes before `relay`

@@ -32,6 +32,7 @@ struct PolicyContext {
     std::string command;                     // unknown: the line
     std::string queue_id, sender, recipient; // the recipient asked about; "" before and after RCPT
     bool sender_was_bare = false;            // completed since
+    bool recipient_was_bare = false;         // and still is
     std::uint32_t recipients = 0;            // accepted so far
     std::uint64_t size = 0;                  // announced, or of the content
     std::string sasl_method, sasl_user, sasl_sender, tls_version, tls_cipher, tls_peer;

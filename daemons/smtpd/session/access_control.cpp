@@ -96,6 +96,7 @@ Facts AccessControl::facts_of(Stage stage) const {
     if (stage >= Stage::rcpt && !context.recipient.empty()) {
         facts.recipient = context.recipient;
         facts.recipient_ours = ours(context.recipient);
+        if (context.recipient_was_bare) facts.whole_recipient = context.recipient + "@" + rules_.config->mta.origin;
     }
     facts.look_up_ours = [this](decide::access::Subject subject, decide::access::Questions& questions) {
         return look_up_ours(subject == decide::access::Subject::sender ? *facts_.sender : *facts_.recipient, questions);

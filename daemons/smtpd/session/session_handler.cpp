@@ -346,6 +346,7 @@ void SessionHandler::describe_session(Stage stage, PolicyContext& context) const
     context.certificate = client_.certificate;
     context.permission = client_.permission;
     context.recipient.clear();
+    context.recipient_was_bare = false;
     context.postmaster = false;
     if (!message_) { // nothing of the previous one
         context.queue_id.clear();
@@ -369,6 +370,7 @@ void SessionHandler::describe_session(Stage stage, PolicyContext& context) const
     }
     if (stage == Stage::rcpt) {
         context.recipient = rcpt_.path.text();
+        context.recipient_was_bare = rcpt_.path.mailbox.bare();
         context.postmaster = smtp::same_ignoring_case(rcpt_.path.mailbox.local_part, "postmaster");
     }
 }

@@ -70,6 +70,18 @@ TEST_CASE("a client that is rejected learns so at RCPT, as in Postfix, and the l
                                "proto=ESMTP helo=<client.example>") != std::string::npos);
 }
 
+TEST_CASE("tables are asked for the whole address of a recipient whose domain a client of ours leaves out") {
+    Worker worker(access([](auto& it) { it.recipient = rules({"check_recipient_access table:t"}); },
+                         {table("t", {"eve@here.example REJECT closed"})}));
+    const auto said =
+        session(worker, {"EHLO client.example", "MAIL FROM:<a@b.example>", "RCPT TO:<eve>", "RCPT TO:<bob>"});
+    CHECK(said[3] == "554 5.7.1 <eve>: Recipient address rejected: closed");
+    CHECK(said[4] == "250 2.1.5 Ok");
+    Worker strict(access([](auto& it) { it.recipient = rules({"reject_non_fqdn_recipient"}); }));
+    CHECK(session(strict, {"EHLO client.example", "MAIL FROM:<a@b.example>", "RCPT TO:<bob>"})[3] ==
+          "504 5.5.2 <bob>: Recipient address rejected: need fully-qualified address");
+}
+
 TEST_CASE("without delay_reject each list is evaluated at its own stage") {
     const auto at_once = [](auto fill) {
         return access(
