@@ -75,8 +75,9 @@ def away(node, reason=""):
 
 def changes(node):
     """What the log says about the store, in order."""
-    return [word for line in node.log() for word in ("away: ", "back after", "present") if f"]: store redis" in line.replace("warning: ", "")
-            and word in line]
+    said = [line for line in node.log() if "store redis" in line]
+    assert len([line for line in node.log() if "the store cannot be used" in line]) <= len([line for line in said if "away: " in line])
+    return [word for line in said for word in ("away: ", "back after", "present") if word in line]
 
 
 def deliver(node):
@@ -180,8 +181,37 @@ def test_the_password(mta, store):
     (mta.folder / "store.password").write_text(PASSWORD + "\n")
     mta.command("reload")
     wait_states(mta, {"mx1": "present"})
-    assert PASSWORD not in "\n".join(mta.log())
+    assert PASSWORD not in "\n".join(mta.log()) and "guessed" not in "\n".join(mta.log())
     assert len([line for line in mta.log() if "away: " in line]) == 1
+
+
+def test_a_store_that_repeats_the_password(mta, block):
+    fake = FakeStore(block.host(201), block.port(), b"-ERR unknown command 'AUTH', with args beginning with: 'guessed-by-none'\r\n")
+    try:
+        mta.config["mta"]["node"] = "mx1"
+        mta.config["fleet"] = {"store": f"redis://{fake.server.server_address[0]}:{fake.server.server_address[1]}"}
+        file = mta.folder / "store.password"
+        file.write_text("guessed-by-none\n")
+        file.chmod(0o600)
+        mta.config["fleet"]["password_file"] = str(file)
+        mta.start()
+        away(mta, "login: the store refuses it")
+        assert "guessed-by-none" not in "\n".join([*mta.log(), problems(mta), json.dumps(fleet(mta))])
+    finally:
+        fake.remove()
+
+
+def test_a_node_that_is_renamed_and_one_from_the_future(mta, store):
+    redis = store()
+    redis.ask("HSET", "postrider:nodes", "ghost", '9999999999999 {"version":"1","instance":"x"}')
+    mta.config["mta"]["node"] = "mx1"
+    configure(mta, redis)
+    mta.start()
+    wait_states(mta, {"mx1": "present"})
+    mta.config["mta"]["node"] = "mx2"
+    mta.write_config()
+    mta.command("reload")
+    wait_states(mta, {"mx2": "present"})
 
 
 @pytest.mark.parametrize("names", [None, ["other.example"]], ids=["its own", "another"])
