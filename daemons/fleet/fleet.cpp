@@ -17,6 +17,15 @@ namespace {
 
 constexpr smtp::Duration watch_interval = 1s;
 constexpr smtp::Duration largest_clock_difference = 2s;
+constexpr smtp::Duration between_lines = 1min; // about silent nodes
+constexpr std::string_view works_alone =
+    "this node works alone: it does not see the others, nor their changes of the suppression list";
+
+// They are counted to 1000.
+std::string count_text(std::uint64_t waiting) {
+    constexpr std::uint64_t most_counted = 1000;
+    return waiting < most_counted ? fmt::format("{}", waiting) : fmt::format("{} or more", most_counted);
+}
 
 } // namespace
 
@@ -42,6 +51,7 @@ Fleet::Fleet(common::DaemonContext& context, const std::string& node)
           SuppressionSync::Dependencies{.loop = context.loop,
                                         .log = context.log,
                                         .metrics = context.metrics,
+                                        .report_problem = problems_.reporter("suppressions"),
                                         .send =
                                             [this](const proto::fleet::Message& message) {
                                                 return std::visit(
@@ -60,14 +70,23 @@ Fleet::Fleet(common::DaemonContext& context, const std::string& node)
 void Fleet::reconfigure(common::DaemonConfig daemon_config) {
     StoreClient::Settings settings{.fleet = config::fleet_of(daemon_config.config),
                                    .secrets = daemon_config.secrets_as<proto::secrets::Fleet>()};
-    if (!store_ || store_->settings() != settings) use_store(std::move(settings));
+    const auto same_store = [&] {
+        auto former = store_->settings();
+        former.fleet.expected_nodes = settings.fleet.expected_nodes;
+        former.fleet.node = settings.fleet.node;
+        return former == settings;
+    };
+    node_ = settings.fleet.node;
+    expected_nodes_ = settings.fleet.expected_nodes;
+    heartbeat_->rename(node_);
+    if (!store_ || !same_store()) use_store(std::move(settings));
     if (auto socket = daemon_config.take("fleet"); socket && !control_)
         control_ = std::make_unique<Control>(context_, std::move(socket), daemon_config.operators, [this] {
             return lines_of({.address = store_->settings().fleet.store,
                              .version = store_->version(),
                              .effect = effect(),
                              .node = node_,
-                             .expected_nodes = store_->settings().fleet.expected_nodes,
+                             .expected_nodes = expected_nodes_,
                              .availability = store_->availability()},
                             heartbeat_->list(), common::Loop::now().monotonic);
         });
@@ -78,9 +97,13 @@ void Fleet::use_store(StoreClient::Settings settings) {
     heartbeat_->use(nullptr);
     suppressions_->use(nullptr);
     if (store_) common::destroy_later(context_.loop, std::move(store_));
-    store_ = std::make_unique<StoreClient>(
-        context_.loop, context_.log, context_.metrics, std::move(settings),
-        StoreClient::Callbacks{.ready = [this] { heartbeat_->beat(); }, .changed = [this] { report(); }});
+    store_ = std::make_unique<StoreClient>(context_.loop, context_.log, context_.metrics, std::move(settings),
+                                           StoreClient::Callbacks{.ready =
+                                                                      [this] {
+                                                                          suppressions_->connected_anew();
+                                                                          heartbeat_->beat();
+                                                                      },
+                                                                  .changed = [this] { report(); }});
     heartbeat_->use(store_.get());
 }
 
@@ -123,8 +146,7 @@ NodeFacts Fleet::facts() const {
 std::string Fleet::effect() const {
     if (!store_->availability().away()) return {};
     const auto waiting = suppressions_->waiting();
-    return fmt::format("this node works alone: it does not see the others, nor their changes of the suppression list{}",
-                       waiting == 0 ? std::string() : fmt::format("; {} of its own wait", waiting));
+    return std::string(works_alone) + (waiting == 0 ? "" : fmt::format("; {} of its own wait", count_text(waiting)));
 }
 
 void Fleet::report() {
@@ -132,10 +154,9 @@ void Fleet::report() {
     const auto now = common::Loop::now().monotonic;
     const auto& availability = store_->availability();
     suppressions_->use(availability.state() == Availability::State::present ? store_.get() : nullptr);
-    // Master logs each change of it: it has nothing that changes while the store is away.
-    problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; this node works alone",
-                                                             store_->settings().fleet.store, availability.away_reason())
-                                               : "");
+    problems_.set("store", availability.away()
+                               ? fmt::format("the store cannot be used: {}; {}", availability.why_away(), works_alone)
+                               : "");
     if (availability.state() == Availability::State::present) report_nodes(now);
     watch_.start(watch_interval);
 }
@@ -145,10 +166,11 @@ void Fleet::report_nodes(smtp::Monotonic now) {
     // After an outage of the store all others look silent until they have found it again.
     const bool settled = now - store_->availability().since().monotonic > NodeList::silent_after;
     if (!settled) return;
-    const auto expected = store_->settings().fleet.expected_nodes;
+    const auto expected = expected_nodes_;
     const auto silent = list.silent_names(now);
     const auto present = list.count_present(now);
-    if (silent != silent_) {
+    if (silent != silent_ && now >= next_line_) {
+        next_line_ = silent_.empty() || silent.empty() ? now : now + between_lines;
         if (!silent.empty())
             context_.log.warning("nodes without a heartbeat for {} s: {}",
                                  std::chrono::floor<std::chrono::seconds>(NodeList::silent_after).count(), silent);
@@ -157,7 +179,7 @@ void Fleet::report_nodes(smtp::Monotonic now) {
         silent_ = silent;
     }
     problems_.set("nodes", present < expected ? fmt::format("{} of {} expected nodes are present{}", present, expected,
-                                                            silent.empty() ? "" : "; silent: " + silent)
+                                                            silent_.empty() ? "" : "; silent: " + silent_)
                                               : "");
     if (list.has_namesake() != namesake_) {
         namesake_ = list.has_namesake();
@@ -188,7 +210,10 @@ std::string Fleet::status_text() {
     const auto& list = heartbeat_->list();
     switch (store_->availability().state()) {
     case Availability::State::starting: return "connecting to the store";
-    case Availability::State::away: return "the store is away: this node works alone";
+    case Availability::State::away:
+        return "the store is away: this node works alone" +
+               (suppressions_->waiting() == 0 ? ""
+                                              : fmt::format(", {} changes wait", count_text(suppressions_->waiting())));
     case Availability::State::present: break;
     }
     const auto present = list.count_present(common::Loop::now().monotonic);

@@ -39,8 +39,10 @@ private:
     common::Problems problems_;
     std::string node_; // our name
     std::unique_ptr<StoreClient> store_;
-    std::optional<proto::fleet::Facts> facts_;    // what the queue-manager said last
+    std::optional<proto::fleet::Facts> facts_; // what the queue-manager said last
+    std::uint32_t expected_nodes_ = 0;
     std::string silent_;                          // as it was logged
+    smtp::Monotonic next_line_{};                 // about them, not before
     bool namesake_ = false, clock_wrong_ = false; // likewise
     std::unique_ptr<Heartbeat> heartbeat_;
     std::unique_ptr<SuppressionSync> suppressions_;

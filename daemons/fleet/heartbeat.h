@@ -28,6 +28,8 @@ public:
 
     // The store to beat in; null: none now.
     void use(StoreClient* store);
+    // Another name from now on; the entry of the former one is removed.
+    void rename(const std::string& node);
     // Now; it was not possible before.
     void beat();
     // The last one, which says that this node stops in good order. `done` is called once, later.
@@ -38,7 +40,8 @@ public:
 private:
     void send(bool stopped, std::function<void()> then);
 
-    const std::string node_, instance_;
+    std::string node_, former_; // former_: to be removed; "": none
+    const std::string instance_;
     Dependencies deps_;
     StoreClient* store_ = nullptr;
     NodeList list_;

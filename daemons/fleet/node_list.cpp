@@ -2,6 +2,7 @@
 #include "daemons/fleet/number_text.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace fleet {
 
@@ -18,6 +19,13 @@ std::optional<std::pair<std::int64_t, NodeFacts>> entry_of(std::string_view text
     auto facts = NodeFacts::parse(text.substr(space + 1));
     if (!time || *time > latest_time * 1000 || !facts) return {};
     return std::pair(*time, *std::move(facts));
+}
+
+bool is_name(std::string_view text) {
+    return !text.empty() && text.size() <= longest_name && std::ranges::all_of(text, [](unsigned char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' ||
+               c == '_';
+    });
 }
 
 } // namespace
@@ -39,11 +47,10 @@ bool NodeList::take(const redis::Reply& reply, const std::string& own_instance, 
     for (std::size_t n = 3; n + 1 < parts.size() && nodes_.size() < most_nodes; n += 2) {
         auto entry = entry_of(parts[n + 1].text);
         const auto& name = parts[n].text;
-        if (!entry || name.empty() || name.size() > longest_name) continue;
+        if (!entry || !is_name(name)) continue;
         const smtp::WallTime seen{std::chrono::milliseconds(entry->first)};
-        nodes_.push_back({smtp::printable(name, longest_name),
-                          std::max<smtp::Duration>(store_time - seen, smtp::Duration::zero()),
-                          std::move(entry->second)});
+        nodes_.push_back(
+            {name, std::max<smtp::Duration>(store_time - seen, smtp::Duration::zero()), std::move(entry->second)});
     }
     std::ranges::sort(nodes_, {}, &Node::name);
     return true;
@@ -59,10 +66,12 @@ std::size_t NodeList::count_present(smtp::Monotonic now) const {
 }
 
 std::string NodeList::silent_names(smtp::Monotonic now) const {
+    constexpr std::size_t most_named = 10;
     std::string out;
+    std::size_t count = 0;
     for (const auto& node : nodes_)
-        if (is_silent(node, now)) out += (out.empty() ? "" : ", ") + node.name;
-    return out;
+        if (is_silent(node, now) && ++count <= most_named) out += (out.empty() ? "" : ", ") + node.name;
+    return count > most_named ? fmt::format("{} and {} more", out, count - most_named) : out;
 }
 
 } // namespace fleet

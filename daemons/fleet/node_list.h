@@ -37,7 +37,7 @@ public:
     smtp::Duration age_of(const Node& node, smtp::Monotonic now) const { return node.age + (now - answered_); }
     bool is_silent(const Node& node, smtp::Monotonic now) const;
     std::size_t count_present(smtp::Monotonic now) const;
-    // Names, separated by commas.
+    // Names, separated by commas; of many the first ones, and how many more.
     std::string silent_names(smtp::Monotonic now) const;
 
 private:

@@ -139,7 +139,9 @@ StoreClient::Done StoreClient::counted(Done done, Proves proves) {
         done(result);
         // Of a session that is given up, its end is the failure. Calls that fail together count as one.
         const bool of_this_session = session == session_.get() && session->problem().empty();
-        if (result || !of_this_session || std::exchange(failure_noted_, true)) return;
+        // What one part of the program is refused does not mean that the store is away: a heartbeat shows that.
+        if (result || !of_this_session || (refused && proves == Proves::nothing)) return;
+        if (std::exchange(failure_noted_, true)) return;
         loop_.defer([this, why = result.error().text, alive = std::weak_ptr(alive_)] {
             if (!alive.lock()) return;
             failure_noted_ = false;

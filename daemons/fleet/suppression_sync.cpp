@@ -32,10 +32,22 @@ return {redis.call('GET', KEYS[4]), redis.call('GET', KEYS[3]) or '0'}
     return made;
 }
 
-// Of each key and value those that are newer than what is there. Values begin with the time of their change.
+// Of each key and value those that replace what is there, as SharedSuppression::replaces() has it. Values begin with
+// the time of their change and "P", "A" or "E". A number that is behind the stream was lost: everything is compared
+// anew.
 const redis::Script& put_script() {
     static const redis::Script made(R"(
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local function lasts(value)
+  local expires = tonumber(string.sub(value, 18, 33)) or 0
+  return expires == 0 or expires > now
+end
 local function newer(a, b)
+  if a == b then return false end
+  local kind, former = string.sub(a, 17, 17), string.sub(b, 17, 17)
+  if kind == 'A' and former == 'P' and lasts(b) then return false end
+  if kind == 'P' and former == 'A' and lasts(a) then return true end
   for i = 1, math.min(#a, #b) do
     local x, y = string.byte(a, i), string.byte(b, i)
     if x ~= y then return x > y end
@@ -43,6 +55,11 @@ local function newer(a, b)
   return #a > #b
 end
 if redis.call('GET', KEYS[4]) ~= ARGV[1] then return -1 end
+local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
+if newest[1] and tonumber(string.match(newest[1][1], '^%d+')) > tonumber(redis.call('GET', KEYS[3]) or '0') then
+  redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
+  return -1
+end
 local made = 0
 for i = 3, #ARGV, 2 do
   local former = redis.call('HGET', KEYS[1], ARGV[i])
@@ -87,9 +104,17 @@ std::string fresh_id() {
 // "…P0001795309200000000…": the time in µs behind the 17th byte; 0: never.
 bool has_expired(std::string_view value, smtp::WallTime now) {
     constexpr std::size_t place = 17, digits = 16;
+    constexpr smtp::Duration remembered = std::chrono::hours(30 * 24); // as erasures are: it has replaced others
     const auto time =
         value.size() < place + digits ? std::nullopt : number_of_digits<std::uint64_t>(value.substr(place, digits));
-    return time && *time != 0 && std::cmp_less_equal(*time, now.time_since_epoch().count());
+    if (!time || *time == 0) return false;
+    const auto kept = value[place - 1] == 'E' ? smtp::Duration::zero() : remembered;
+    return std::cmp_less_equal(*time, (now.time_since_epoch() - kept).count());
+}
+
+// A store that does not answer is reported as away; what it refuses, here.
+std::string refusal_in(const redis::Result& result) {
+    return result.error().kind == redis::CallError::Kind::refused ? "the store refuses it: " + result.error().text : "";
 }
 
 // Messages to the queue-manager are limited, whatever the store holds.
@@ -102,7 +127,7 @@ bool is_possible(const Change& change) {
 
 SuppressionSync::SuppressionSync(Dependencies dependencies)
     : deps_(std::move(dependencies)), timer_(deps_.loop, [this] { following_ ? look() : begin(); }),
-      daily_(deps_.loop, [this] {
+      own_timer_(deps_.loop, [this] { ask_own(); }), daily_(deps_.loop, [this] {
           compare_ = true;
           restart();
       }) {
@@ -132,14 +157,38 @@ void SuppressionSync::disconnected() {
 // `asked_`.
 void SuppressionSync::restart() {
     ++round_;
-    following_ = sharing_ = looking_ = false;
+    following_ = sharing_ = looking_ = known_ = false;
     merged_ = nullptr;
     timer_.start(smtp::Duration::zero());
 }
 
 void SuppressionSync::again_later(const std::string& why) {
-    if (!why.empty() && why != std::exchange(last_problem_, why))
-        deps_.log.warning("suppression list: not in step with the other nodes: {}", why);
+    const auto pause = note(following_trouble_, why);
+    restart();
+    timer_.start(pause);
+}
+
+smtp::Duration SuppressionSync::note(Trouble& trouble, const std::string& why) {
+    if (why.empty()) return retry; // the store's own state is reported
+    const auto text = "suppression list: not in step with the other nodes: " + why;
+    if (trouble.why.empty()) {
+        deps_.log.warning("{}", text);
+        deps_.report_problem(text);
+        trouble.why = why;
+    }
+    return std::exchange(trouble.pause, std::min(trouble.pause * 2, longest_retry));
+}
+
+void SuppressionSync::works(Trouble& trouble) {
+    if (trouble.why.empty()) return;
+    trouble = {};
+    if (!following_trouble_.why.empty() || !sharing_trouble_.why.empty()) return;
+    deps_.log.info("suppression list: in step with the other nodes again");
+    deps_.report_problem("");
+}
+
+// A store whose answers contradict each other does not keep us busy.
+void SuppressionSync::anew() {
     restart();
     timer_.start(retry);
 }
@@ -175,7 +224,7 @@ void SuppressionSync::run(const redis::Script& script, redis::Command arguments,
     if (!store_) return;
     store_->run(script, keys(), arguments, [this, round = round_, then = std::move(then)](const redis::Result& result) {
         if (round != round_) return;
-        if (!result) return again_later(""); // the store's own state is reported
+        if (!result) return again_later(refusal_in(result));
         then(*result);
     });
 }
@@ -198,6 +247,8 @@ void SuppressionSync::positioned(const proto::fleet::Position& position) {
         const auto identity = store_id_ + "/" + run_id;
         const bool same = identity == former_store_ && !run_id.empty() && cursor_ <= *last;
         former_store_ = identity;
+        known_ = true;
+        ask_own(); // to the store they can go at once
         if (same && !compare_) return follow();
         compare();
     });
@@ -214,7 +265,7 @@ void SuppressionSync::copy_from_store(const std::string& cursor) {
     store_->call({"HSCAN", store_->key(keys()[0]), cursor, "COUNT", fmt::format("{}", scanned_at_once)},
                  [this, round = round_](const redis::Result& result) {
                      if (round != round_) return;
-                     if (!result) return again_later("");
+                     if (!result) return again_later(refusal_in(result));
                      copied(*result);
                  });
 }
@@ -266,6 +317,7 @@ void SuppressionSync::offered(const proto::fleet::All& all) {
             follow();
         });
     put(all.changes, [this, after = all.after](const Reply& reply) {
+        if (reply.kind != Reply::Kind::integer) return again_later("the store holds something else");
         if (reply.number < 0) return again_later("the store was emptied");
         copy_to_store(after);
     });
@@ -292,6 +344,11 @@ void SuppressionSync::merged(const proto::fleet::Merged& answer) {
     if (!then) return; // of an earlier round
     if (!answer.error.empty()) return again_later(answer.error);
     deps_.metrics.add(MetricId::fleet_changes, answer.applied, ChangeDirection::received);
+    if (answer.future > 0 && !std::exchange(future_, true))
+        deps_.log.warning(
+            "suppression list: changes of other nodes lie more than a day in the future and are not taken: "
+            "synchronize the clocks of all nodes");
+    if (following_) works(following_trouble_);
     then();
 }
 
@@ -299,7 +356,6 @@ void SuppressionSync::merged(const proto::fleet::Merged& answer) {
 
 void SuppressionSync::follow() {
     following_ = true;
-    last_problem_.clear();
     ask_own();
     look();
 }
@@ -314,10 +370,11 @@ void SuppressionSync::looked(const Reply& reply) {
     const auto last =
         reply.elements.size() == 3 ? number_of_digits<std::uint64_t>(reply.elements[1].text) : std::nullopt;
     if (!last || !reply.elements[2].is_list()) return again_later("the store holds something else");
-    if (reply.elements[0].text != store_id_ || *last < cursor_) return restart(); // emptied, or it has less than it had
+    if (reply.elements[0].text != store_id_ || *last < cursor_) return anew(); // emptied, or it has less than it had
     lag_ = *last - cursor_;
     if (lag_ == 0) {
         looking_ = false;
+        works(following_trouble_);
         return timer_.start(look_interval);
     }
     Changes changes;
@@ -336,7 +393,7 @@ void SuppressionSync::looked(const Reply& reply) {
     }
     if (reached == cursor_) {
         compare_ = true;
-        return restart();
+        return anew();
     }
     merge(std::move(changes), reached, [this, reached] {
         lag_ -= reached - cursor_;
@@ -351,25 +408,39 @@ void SuppressionSync::looked(const Reply& reply) {
 void SuppressionSync::ask_own() {
     if (!peer_ || asked_own_ || sharing_) return;
     own_news_ = false;
+    own_timer_.stop();
     asked_own_ = deps_.send(proto::fleet::AskOwn{});
 }
 
 void SuppressionSync::share(const proto::fleet::Own& own) {
-    if (!own.error.empty()) return;
+    if (!own.error.empty()) return own_timer_.start(note(sharing_trouble_, own.error));
     waiting_ = own.waiting;
-    if (!following_ || own.changes.empty() || sharing_) {
+    if (!known_ || !store_ || own.changes.empty() || sharing_) {
         if (own_news_) ask_own();
         return;
     }
+    if (own.changes == std::exchange(sent_last_, {})) return own_timer_.start(retry); // that did not clear them
     sharing_ = true;
-    put(own.changes, [this, changes = own.changes](const Reply& reply) {
-        sharing_ = false;
-        if (reply.number < 0) return restart(); // the store was emptied: everything is compared
-        deps_.metrics.add(MetricId::fleet_changes, changes.size(), ChangeDirection::sent);
-        deps_.send(proto::fleet::Shared{changes});
-        ask_own(); // it comes behind the answer above
-        timer_.start(smtp::Duration::zero());
-    });
+    redis::Command arguments{store_id_, fmt::format("{}", kept_changes)};
+    for (const auto& each : own.changes) arguments.insert(arguments.end(), {each.key, each.value});
+    store_->run(put_script(), keys(), arguments,
+                [this, round = round_, changes = own.changes](const redis::Result& result) {
+                    if (round == round_) shared(changes, result);
+                });
+}
+
+void SuppressionSync::shared(const Changes& changes, const redis::Result& result) {
+    sharing_ = false;
+    const bool odd = result && result->kind != Reply::Kind::integer;
+    if (!result || odd)
+        return own_timer_.start(note(sharing_trouble_, odd ? "the store holds something else" : refusal_in(result)));
+    if (result->number < 0) return anew(); // the store was emptied: everything is compared
+    works(sharing_trouble_);
+    deps_.metrics.add(MetricId::fleet_changes, changes.size(), ChangeDirection::sent);
+    sent_last_ = changes;
+    deps_.send(proto::fleet::Shared{changes});
+    ask_own(); // it comes behind the answer above
+    if (following_) timer_.start(smtp::Duration::zero());
 }
 
 } // namespace fleet

@@ -20,7 +20,7 @@ namespace fleet {
 class SuppressionSync {
 public:
     static constexpr smtp::Duration look_interval = std::chrono::milliseconds(500);
-    static constexpr smtp::Duration retry = std::chrono::seconds(1);
+    static constexpr smtp::Duration retry = std::chrono::seconds(1), longest_retry = std::chrono::minutes(1);
     static constexpr smtp::Duration compare_interval = std::chrono::hours(24);
     static constexpr std::size_t kept_changes = 100'000; // in the stream, about
 
@@ -28,6 +28,7 @@ public:
         common::Loop& loop;
         common::Log& log;
         common::Metrics& metrics;
+        std::function<void(std::string_view)> report_problem; // for `status`; "" clears it
         // To the queue-manager. False: it is not connected, or the message was too long.
         std::function<bool(const proto::fleet::Message&)> send;
     };
@@ -35,6 +36,8 @@ public:
     SuppressionSync(const SuppressionSync&) = delete;
     SuppressionSync& operator=(const SuppressionSync&) = delete;
 
+    // To the store: it may be another one.
+    void connected_anew() { restart(); }
     // Null: none that can be called now.
     void use(StoreClient* store);
     // The queue-manager has just connected, or gone.
@@ -50,7 +53,15 @@ private:
     enum class Asked : std::uint8_t { nothing, position, all, merge };
     using Changes = std::vector<proto::fleet::Change>;
 
+    // Why one of the two directions does not work, logged once, and when it is tried again.
+    struct Trouble {
+        std::string why;
+        smtp::Duration pause = retry;
+    };
+    smtp::Duration note(Trouble& trouble, const std::string& why);
+    void works(Trouble& trouble);
     void restart();
+    void anew();
     void begin();
     void again_later(const std::string& why);
     void run(const redis::Script& script, redis::Command arguments, std::function<void(const redis::Reply&)> then);
@@ -69,6 +80,7 @@ private:
     void looked(const redis::Reply& reply);
     void ask_own();
     void share(const proto::fleet::Own& own);
+    void shared(const Changes& changes, const redis::Result& result);
 
     Dependencies deps_;
     StoreClient* store_ = nullptr;
@@ -82,8 +94,10 @@ private:
     bool following_ = false, looking_ = false, compare_ = false;
     std::uint64_t waiting_ = 0, compared_ = 0;
     std::function<void()> merged_;
-    std::string last_problem_;
-    common::Timer timer_, daily_;
+    Trouble following_trouble_, sharing_trouble_;
+    Changes sent_last_;                   // to the store
+    bool known_ = false, future_ = false; // which store it is; changes from the future were logged
+    common::Timer timer_, own_timer_, daily_;
 };
 
 } // namespace fleet

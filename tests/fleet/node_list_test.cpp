@@ -61,6 +61,21 @@ TEST_CASE("present, silent and stopped nodes; the difference of the clocks") {
     CHECK_FALSE(nodes.has_namesake());
 }
 
+TEST_CASE("names that are none, and many of them") {
+    NodeList nodes("mx1");
+    std::vector<redis::Reply> parts{text("1000"), text("0"), text("")};
+    for (const std::string name : {"two words", "a\x1b[1m", "b\n", "", "mx,2"})
+        parts.insert(parts.end(), {text(name), text(entry(1000000ms, {.instance = "x"}))});
+    for (int n = 0; n < 500; ++n)
+        parts.insert(parts.end(), {text("n" + std::to_string(1000 + n)), text(entry(900000ms, {.instance = "x"}))});
+    const smtp::Now now{smtp::Monotonic(50s), smtp::WallTime(1000s)};
+    REQUIRE(nodes.take(list(parts), "a", now, now));
+    CHECK(nodes.nodes().size() == 500);
+    const auto silent = nodes.silent_names(now.monotonic);
+    CHECK(silent.starts_with("n1000, n1001, "));
+    CHECK(silent.ends_with("n1009 and 490 more"));
+}
+
 TEST_CASE("another node with this one's name") {
     NodeList nodes("mx1");
     const smtp::Now now{smtp::Monotonic(50s), smtp::WallTime(1000s)};

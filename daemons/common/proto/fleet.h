@@ -31,6 +31,7 @@ struct Facts {
 
 struct Change { // of an entry of the suppression list: common::SuppressionExchange::Change
     std::string key, value;
+    bool operator==(const Change&) const = default;
     static void fields(auto& m, auto& f) {
         f("key", m.key);
         f("value", m.value);
@@ -108,9 +109,11 @@ struct Merge {
 struct Merged { // durably
     std::string error;
     std::uint64_t applied = 0; // entries that were added, replaced or removed
+    std::uint64_t future = 0;  // changes that were not taken: made too far ahead of this node's clock
     static void fields(auto& m, auto& f) {
         f("error", m.error);
         f("applied", m.applied);
+        f("future", m.future);
     }
 };
 

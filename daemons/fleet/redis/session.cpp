@@ -24,7 +24,9 @@ std::string value_in(std::string_view info, std::string_view name) {
 
 } // namespace
 
-Session::Session(const Login& login, smtp::Monotonic deadline) : password_(login.password) { log_in(login, deadline); }
+Session::Session(const Login& login, smtp::Monotonic deadline) : password_(login.password.copy()) {
+    log_in(login, deadline);
+}
 
 void Session::log_in(const Login& login, smtp::Monotonic deadline) {
     const std::string password(login.password.reveal());

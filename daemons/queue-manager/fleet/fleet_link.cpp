@@ -99,7 +99,15 @@ void FleetLink::send_own() {
                                    }});
 }
 
+// From a process that talks to a network, and one that still runs after this node has left the fleet.
+std::string FleetLink::why_not(std::size_t changes) const {
+    if (!deps_.suppressions.shared()) return "this node shares nothing";
+    return changes > messages::most_changes ? "too many changes in a message" : "";
+}
+
 void FleetLink::merge(messages::Merge&& order) {
+    if (auto why = why_not(order.changes.size()); !why.empty())
+        return static_cast<void>(service_.ask(messages::Merged{.error = std::move(why)}));
     std::optional<SuppressionExchange::Position> position;
     if (!order.store.empty()) position = {order.store, order.cursor};
     deps_.suppressions.change(
@@ -114,12 +122,13 @@ void FleetLink::merge(messages::Merge&& order) {
              [this, asked = connection_](const auto& counts) {
                  if (asked != connection_) return;
                  messages::Merged merged{.error = counts ? "" : counts.error().what};
-                 if (counts) merged.applied = counts->made;
+                 if (counts) merged.applied = counts->made, merged.future = counts->other;
                  static_cast<void>(service_.ask(merged));
              }});
 }
 
 void FleetLink::note_shared(messages::Shared&& order) {
+    if (!why_not(order.changes.size()).empty()) return;
     deps_.suppressions.change({.exchange = [changes = from_message(order.changes)](
                                                SuppressionExchange& exchange,
                                                smtp::WallTime now) -> spool::Result<SuppressionExchange::Merged> {

@@ -33,6 +33,7 @@ public:
 
 private:
     void received(proto::fleet::Message&& message);
+    std::string why_not(std::size_t changes) const; // such an order is carried out; "": it is
     void send_own();
     void merge(proto::fleet::Merge&& order);
     void note_shared(proto::fleet::Shared&& order);

@@ -205,6 +205,7 @@ void Suppressions::exchanged(const Order& order, Result<common::SuppressionExcha
     ChangeCounts counts;
     if (merged) {
         counts.made = merged->added.size() + merged->removed.size();
+        counts.other = merged->future;
         entries_ += merged->fresh;
         entries_ -= std::min<std::uint64_t>(entries_, merged->removed.size());
         if (!merged->added.empty()) deps_.added(merged->added);

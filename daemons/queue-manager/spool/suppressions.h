@@ -23,7 +23,7 @@ public:
     // The result of a change.
     struct ChangeCounts {
         std::uint64_t made = 0;  // put: new ones; erase: those erased
-        std::uint64_t other = 0; // put: those replaced; erase: those that did not exist
+        std::uint64_t other = 0; // put: those replaced; erase: those that did not exist; of other nodes: too new
     };
     struct Order {
         Operation doing = Operation::put;
@@ -61,6 +61,7 @@ public:
     void flush(); // what refused() has collected, now
     // Whether other nodes share the list. If not, they are compared with it as a whole when they do so again.
     void share(bool shared);
+    bool shared() const { return shared_; }
     Figures figures(smtp::WallTime now) const;
     // Is the list not empty? As long as that is not known: true.
     bool any() const { return entries_ > 0 || !counted_; }
