@@ -47,6 +47,7 @@ def test_what_one_node_suppresses_all_refuse(pair):
     mx2.command("pause", "all")
     id = mx2.submit(["someone@test.example"])
     mx1.command("suppress", "add", "someone@test.example")
+    wait_names(mx2, ["someone@test.example"])
     mx2.command("resume", "all")
     mx2.wait_log(f"{id}: to=<someone@test.example>.*status=bounced")
 
