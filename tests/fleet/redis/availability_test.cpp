@@ -31,7 +31,6 @@ TEST_CASE("three failures, then pauses that double up to a minute; one success e
         now.monotonic = store.next_attempt();
         CHECK(store.failed(now, "again") == Change::none); // each change is reported once
         CHECK(store.next_attempt() == now.monotonic + pause);
-        CHECK(store.why_away() == "three");
     }
     CHECK(store.reason() == "again");
     CHECK(store.away_reason() == "three"); // of this outage
