@@ -154,9 +154,10 @@ void Fleet::report() {
     const auto now = common::Loop::now().monotonic;
     const auto& availability = store_->availability();
     suppressions_->use(availability.state() == Availability::State::present ? store_.get() : nullptr);
-    problems_.set("store", availability.away()
-                               ? fmt::format("the store cannot be used: {}; {}", availability.why_away(), works_alone)
-                               : "");
+    // Master logs each change of it: it has nothing that changes while the store is away.
+    problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; this node works alone",
+                                                             store_->settings().fleet.store, availability.away_reason())
+                                               : "");
     if (availability.state() == Availability::State::present) report_nodes(now);
     watch_.start(watch_interval);
 }

@@ -7,8 +7,8 @@ namespace fleet {
 
 namespace {
 
-// Writes this node's entry, removes the one of its former name, and returns all that are not too old, with the store's
-// clock in front. What lies in the future was written by another clock: whoever lives writes it again.
+// Writes this node's entry, removes the one under its previous name, and returns all that are not too old, with the
+// store's clock in front. What lies in the future was written by another clock: a node that runs writes it again.
 const redis::Script& script() {
     static const redis::Script made(R"(
 local t = redis.call('TIME')

@@ -28,7 +28,7 @@ public:
 
     // The store to beat in; null: none now.
     void use(StoreClient* store);
-    // Another name from now on; the entry of the former one is removed.
+    // Another name from now on; the entry under the previous name is removed.
     void rename(const std::string& node);
     // Now; it was not possible before.
     void beat();

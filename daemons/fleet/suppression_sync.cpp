@@ -34,7 +34,7 @@ return {redis.call('GET', KEYS[4]), redis.call('GET', KEYS[3]) or '0'}
 
 // Of each key and value those that replace what is there, as SharedSuppression::replaces() has it. Values begin with
 // the time of their change and "P", "A" or "E". A number that is behind the stream was lost: everything is compared
-// anew.
+// again.
 const redis::Script& put_script() {
     static const redis::Script made(R"(
 local t = redis.call('TIME')

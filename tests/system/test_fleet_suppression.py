@@ -3,7 +3,7 @@ when the store, or a node, goes and comes back."""
 import pytest
 
 from harness.watch import wait_until
-from test_fleet import AWAY, BACK, PRESENT, configure, fleet, join, nodes, problems, store  # noqa: F401
+from test_fleet import AWAY, BACK, changes, configure, fleet, join, nodes, store  # noqa: F401
 from test_suppression import listed, refused_at_rcpt, wait_refused
 
 COMPARED = "suppression list: compared with the other nodes"
@@ -85,7 +85,7 @@ def test_nothing_is_lost_while_the_store_is_away(pair, how):
         wait_names(node, ["kept@x.example", "changed@x.example", "new1@x.example", "new2@x.example"], 40)
         reasons = {each["recipient"]: each["reason"] for each in listed(node)}
         assert reasons["changed@x.example"] == "newer"
-        assert len([line for line in node.log() if "store redis" in line and ("away: " in line or "back after" in line)]) == 2
+        assert changes(node) == ["away: ", "back after"]
     wait_until(lambda: redis.ask("HLEN", "postrider:suppression") >= 4, 20, "the store to be filled again")
 
 

@@ -44,7 +44,7 @@ store::Change beside(const std::string& key, smtp::WallTime changed, smtp::WallT
 // Of an erasure: as long as it is remembered here.
 SharedSuppression erased_by(const store::Entry& mark) { return {time_of(mark), mark.expires, ""}; }
 
-// As this node would write it: anything else would be found by nobody, or would pass for what is kept beside entries.
+// As this node would write it: no lookup finds anything else, and it could pass for what is kept beside entries.
 bool is_entry_key(const std::string& key) {
     const auto parts = key >= SuppressionExchange::before_entries && key.size() <= SuppressionExchange::longest_key
                            ? decide::parse_suppression_key(key)

@@ -71,7 +71,7 @@ smtp::WallTime change_time(const store::Entry& entry) {
     return kept->changed == smtp::WallTime{} ? kept->added : kept->changed;
 }
 
-// Written anew: an entry of a node that was alone, or of another release, has the same bytes on all nodes.
+// Written again: an entry of a node that was alone, or of another release, has the same bytes on all nodes.
 SharedSuppression SharedSuppression::of(const store::Entry& entry) {
     auto kept = spool::fields::read<Kept>(entry.value, "suppression");
     if (!kept) return {{}, entry.expires, entry.value};

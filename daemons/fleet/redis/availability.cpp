@@ -14,7 +14,7 @@ Availability::Change Availability::failed(smtp::Now now, std::string why) {
     next_ = now.monotonic + pause_;
     if (state_ == State::away) return Change::none;
     state_ = State::away;
-    why_away_ = reason_;
+    away_reason_ = reason_;
     since_ = now;
     return Change::went_away;
 }

@@ -25,8 +25,8 @@ public:
     smtp::Monotonic next_attempt() const { return next_; }
     // Of the last change; when it went away.
     smtp::Now since() const { return since_; }
-    const std::string& reason() const { return reason_; }     // of the last failure
-    const std::string& why_away() const { return why_away_; } // of the one that it went away with
+    const std::string& reason() const { return reason_; }           // of the last failure
+    const std::string& away_reason() const { return away_reason_; } // of the one that it went away with
 
 private:
     State state_ = State::starting;
@@ -34,7 +34,7 @@ private:
     smtp::Duration pause_{};
     smtp::Monotonic next_{};
     smtp::Now since_{};
-    std::string reason_, why_away_;
+    std::string reason_, away_reason_;
 };
 
 } // namespace fleet::redis

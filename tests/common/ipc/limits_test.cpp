@@ -6,6 +6,7 @@
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/delivery.h"
+#include "daemons/common/proto/fleet.h"
 #include "daemons/common/proto/hello.h"
 #include "daemons/common/proto/metrics.h"
 #include "daemons/common/proto/metrics_text.h"
@@ -137,6 +138,7 @@ template <class Message> void all_of(std::size_t length, std::size_t elements) {
 void every_conversation(std::size_t length, std::size_t elements) {
     all_of<proto::categorize::Message>(length, elements);
     all_of<proto::delivery::Message>(length, elements);
+    all_of<proto::fleet::Message>(length, elements);
     all_of<proto::metrics::Message>(length, elements);
     all_of<proto::metrics_text::Message>(length, elements);
     all_of<proto::relayed_control::Message>(length, elements);

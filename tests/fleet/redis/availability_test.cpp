@@ -25,13 +25,15 @@ TEST_CASE("three failures, then pauses that double up to a minute; one success e
     CHECK(store.away());
     CHECK(store.since().monotonic == now.monotonic);
     CHECK(store.reason() == "three");
+    CHECK(store.away_reason() == "three");
     CHECK(store.next_attempt() == now.monotonic + 5s);
     for (const auto pause : {10s, 20s, 40s, 60s, 60s}) {
         now.monotonic = store.next_attempt();
         CHECK(store.failed(now, "again") == Change::none); // each change is reported once
         CHECK(store.next_attempt() == now.monotonic + pause);
-        CHECK(store.why_away() == "three");
     }
+    CHECK(store.reason() == "again");
+    CHECK(store.away_reason() == "three"); // of this outage
     CHECK(store.worked(now) == Change::came_back);
     CHECK(store.state() == State::present);
     for (int n = 0; n < 2; ++n) CHECK(store.failed(now, "x") == Change::none);

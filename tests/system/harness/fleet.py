@@ -21,7 +21,7 @@ class Redis(Server):
         lines = ["save \"\"", "appendonly no", f"bind {address}", f"dir {self.place}", "daemonize no", "protected-mode no",
                  f"unixsocket {self.place}/sock", *options]
         if certificate:
-            lines += ["port 0", f"tls-port {port}", f"tls-cert-file {certificate[0]}", f"tls-key-file {certificate[1]}",
+            lines += ["port 0", f"tls-port {port}", f'tls-cert-file "{certificate[0]}"', f'tls-key-file "{certificate[1]}"',
                       "tls-auth-clients no"]
         else:
             lines.append(f"port {port}")
