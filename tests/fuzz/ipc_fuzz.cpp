@@ -4,6 +4,7 @@
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/delivery.h"
+#include "daemons/common/proto/fleet.h"
 #include "daemons/common/proto/hello.h"
 #include "daemons/common/proto/metrics_text.h"
 #include "daemons/common/proto/recipient_check.h"
@@ -60,6 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         understand<proto::relayed_control::Message>(frame);
         understand<proto::relayed_submission::Message>(frame);
         understand<proto::verification::Message>(frame);
+        understand<proto::fleet::Message>(frame);
     }
     return 0;
 }
