@@ -1,4 +1,5 @@
 #include "daemons/common/process/programs.h"
+#include "daemons/common/config/sections/system/fleet.h"
 #include "libspool/disk/result.h"
 #include <cerrno>
 #include <climits>
@@ -99,7 +100,7 @@ std::string missing_maps_package(const config::Config& config) {
 }
 
 std::string missing_fleet_package(const config::Config& config) {
-    if (!config.fleet.enabled() || is_installed(proto::Role::fleet)) return {};
+    if (!config::fleet_of(config).enabled() || is_installed(proto::Role::fleet)) return {};
     return fmt::format("this node shares nothing with other nodes ([fleet]): the program {} is missing: install the "
                        "package postrider-fleet, then \"postrider reload\"",
                        program_path("fleet"));
