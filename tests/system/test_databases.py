@@ -297,7 +297,10 @@ def test_a_query_without_a_result_set(mta, block):
 
 TYPED = ["create type mood as enum ('good', 'bad')",
          "create table typed (id integer, big bigint, yes boolean, kind mood, net inet, owner uuid, since date, address varchar(200))",
-         "insert into typed values (7, 7000000000, true, 'good', '192.0.2.7', '00000000-0000-0000-0000-000000000007', '2026-01-07', 'seven@test.example')"]
+         "insert into typed values (7, 7000000000, true, 'good', '192.0.2.7', '00000000-0000-0000-0000-000000000007', '2026-01-07', 'seven@test.example')",
+         "create extension citext",
+         "create table alike (address citext, padded char(6), goto varchar(200))",
+         "insert into alike values ('Ann@Example.com', 'ann', 'ann@test.example')"]
 
 
 TYPED_QUERIES = [

@@ -3,7 +3,7 @@ when the store, or a node, goes and comes back."""
 import pytest
 
 from harness.watch import wait_until
-from test_fleet import AWAY, BACK, changes, configure, fleet, join, nodes, store  # noqa: F401
+from test_fleet import AWAY, BACK, changes, configure, fleet, join, nodes, problems, store  # noqa: F401
 from test_suppression import listed, refused_at_rcpt, wait_refused
 
 COMPARED = "suppression list: compared with the other nodes"

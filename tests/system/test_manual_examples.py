@@ -51,7 +51,8 @@ def place(tmp_path_factory):
     certificate, key = make_certificate(place, "mail.example.com", days=100)
     certificate.write_text(certificate.read_text() + key.read_text())
     accounts = next(text for _, text in literal_blocks((SOURCE / "man/postrider-credentials.5").read_text()) if "smtp.provider.example" in text)
-    for name, text in {"credentials": accounts, "passwords": "", "shop.secret": f"whsec_{'A' * 32}\n", "mx2.token": "mx2-token\n"}.items():
+    for name, text in {"credentials": accounts, "passwords": "", "shop.secret": f"whsec_{'A' * 32}\n", "mx2.token": "mx2-token\n",
+                       "fleet.password": "secret\n"}.items():
         (place / name).touch(mode=0o600)
         (place / name).write_text(text)
     for name, text in literal_blocks((SOURCE / "man/postrider-addresses.7").read_text()):
