@@ -1,6 +1,7 @@
 #include "daemons/fleet/suppression_sync.h"
 #include "daemons/common/runtime/random.h"
 #include "daemons/fleet/number_text.h"
+#include "daemons/fleet/suppression_scripts.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -14,86 +15,8 @@ using redis::Reply;
 
 namespace {
 
-// Keys: the hash of all entries, the stream of changes, the number of the last one, the id of this data.
-const redis::Command& keys() {
-    static const redis::Command all{"suppression", "suppression:changes", "suppression:number", "suppression:id"};
-    return all;
-}
-
 constexpr std::size_t looked_at_once = 100;
 constexpr std::size_t scanned_at_once = 200;
-
-// The id, made if there is none, and the number of the last change.
-const redis::Script& state_script() {
-    static const redis::Script made(R"(
-redis.call('SET', KEYS[4], ARGV[1], 'NX')
-return {redis.call('GET', KEYS[4]), redis.call('GET', KEYS[3]) or '0'}
-)");
-    return made;
-}
-
-// Of each key and value those that replace what is there, as SharedSuppression::replaces() has it. Values begin with
-// the time of their change and "P", "A" or "E". A number that is behind the stream was lost: everything is compared
-// again.
-const redis::Script& put_script() {
-    static const redis::Script made(R"(
-local t = redis.call('TIME')
-local now = t[1] * 1000000 + t[2]
-local function lasts(value)
-  local expires = tonumber(string.sub(value, 18, 33)) or 0
-  return expires == 0 or expires > now
-end
-local function newer(a, b)
-  if a == b then return false end
-  local kind, former = string.sub(a, 17, 17), string.sub(b, 17, 17)
-  if kind == 'A' and former == 'P' and lasts(b) then return false end
-  if kind == 'P' and former == 'A' and lasts(a) then return true end
-  for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then return x > y end
-  end
-  return #a > #b
-end
-if redis.call('GET', KEYS[4]) ~= ARGV[1] then return -1 end
-local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
-if newest[1] and tonumber(string.match(newest[1][1], '^%d+')) > tonumber(redis.call('GET', KEYS[3]) or '0') then
-  redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
-  return -1
-end
-local made = 0
-for i = 3, #ARGV, 2 do
-  local former = redis.call('HGET', KEYS[1], ARGV[i])
-  if not former or newer(ARGV[i + 1], former) then
-    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
-    local number = redis.call('INCR', KEYS[3])
-    redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], number .. '-0', 'k', ARGV[i], 'v', ARGV[i + 1])
-    made = made + 1
-  end
-end
-return made
-)");
-    return made;
-}
-
-// The id, the number of the last change, and the changes behind a number.
-const redis::Script& look_script() {
-    static const redis::Script made(R"(
-return {redis.call('GET', KEYS[4]) or '', redis.call('GET', KEYS[3]) or '0',
-        redis.call('XRANGE', KEYS[2], ARGV[1] .. '-0', '+', 'COUNT', ARGV[2])}
-)");
-    return made;
-}
-
-// Removes entries that are as they were seen: they have expired.
-const redis::Script& remove_script() {
-    static const redis::Script made(R"(
-for i = 1, #ARGV, 2 do
-  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then redis.call('HDEL', KEYS[1], ARGV[i]) end
-end
-return 0
-)");
-    return made;
-}
 
 std::string fresh_id() {
     std::string out;
@@ -188,7 +111,7 @@ void SuppressionSync::works(Trouble& trouble) {
 }
 
 // A store whose answers contradict each other does not keep us busy.
-void SuppressionSync::anew() {
+void SuppressionSync::start_over() {
     restart();
     timer_.start(retry);
 }
@@ -222,11 +145,12 @@ void SuppressionSync::received(const proto::fleet::Message& message) {
 void SuppressionSync::run(const redis::Script& script, redis::Command arguments,
                           std::function<void(const Reply&)> then) {
     if (!store_) return;
-    store_->run(script, keys(), arguments, [this, round = round_, then = std::move(then)](const redis::Result& result) {
-        if (round != round_) return;
-        if (!result) return again_later(refusal_in(result));
-        then(*result);
-    });
+    store_->run(script, suppression_keys(), arguments,
+                [this, round = round_, then = std::move(then)](const redis::Result& result) {
+                    if (round != round_) return;
+                    if (!result) return again_later(refusal_in(result));
+                    then(*result);
+                });
 }
 
 // ---- where to begin ----
@@ -262,7 +186,7 @@ void SuppressionSync::compare() {
 }
 
 void SuppressionSync::copy_from_store(const std::string& cursor) {
-    store_->call({"HSCAN", store_->key(keys()[0]), cursor, "COUNT", fmt::format("{}", scanned_at_once)},
+    store_->call({"HSCAN", store_->key(suppression_keys()[0]), cursor, "COUNT", fmt::format("{}", scanned_at_once)},
                  [this, round = round_](const redis::Result& result) {
                      if (round != round_) return;
                      if (!result) return again_later(refusal_in(result));
@@ -370,7 +294,8 @@ void SuppressionSync::looked(const Reply& reply) {
     const auto last =
         reply.elements.size() == 3 ? number_of_digits<std::uint64_t>(reply.elements[1].text) : std::nullopt;
     if (!last || !reply.elements[2].is_list()) return again_later("the store holds something else");
-    if (reply.elements[0].text != store_id_ || *last < cursor_) return anew(); // emptied, or it has less than it had
+    if (reply.elements[0].text != store_id_ || *last < cursor_)
+        return start_over(); // emptied, or it has less than it had
     lag_ = *last - cursor_;
     if (lag_ == 0) {
         looking_ = false;
@@ -393,7 +318,7 @@ void SuppressionSync::looked(const Reply& reply) {
     }
     if (reached == cursor_) {
         compare_ = true;
-        return anew();
+        return start_over();
     }
     merge(std::move(changes), reached, [this, reached] {
         lag_ -= reached - cursor_;
@@ -423,7 +348,7 @@ void SuppressionSync::share(const proto::fleet::Own& own) {
     sharing_ = true;
     redis::Command arguments{store_id_, fmt::format("{}", kept_changes)};
     for (const auto& each : own.changes) arguments.insert(arguments.end(), {each.key, each.value});
-    store_->run(put_script(), keys(), arguments,
+    store_->run(put_script(), suppression_keys(), arguments,
                 [this, round = round_, changes = own.changes](const redis::Result& result) {
                     if (round == round_) shared(changes, result);
                 });
@@ -434,7 +359,7 @@ void SuppressionSync::shared(const Changes& changes, const redis::Result& result
     const bool odd = result && result->kind != Reply::Kind::integer;
     if (!result || odd)
         return own_timer_.start(note(sharing_trouble_, odd ? "the store holds something else" : refusal_in(result)));
-    if (result->number < 0) return anew(); // the store was emptied: everything is compared
+    if (result->number < 0) return start_over(); // the store was emptied: everything is compared
     works(sharing_trouble_);
     deps_.metrics.add(MetricId::fleet_changes, changes.size(), ChangeDirection::sent);
     sent_last_ = changes;

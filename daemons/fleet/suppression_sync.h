@@ -61,7 +61,7 @@ private:
     smtp::Duration note(Trouble& trouble, const std::string& why);
     void works(Trouble& trouble);
     void restart();
-    void anew();
+    void start_over();
     void begin();
     void again_later(const std::string& why);
     void run(const redis::Script& script, redis::Command arguments, std::function<void(const redis::Reply&)> then);

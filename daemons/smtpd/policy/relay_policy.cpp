@@ -184,7 +184,7 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
     const bool passed_on = *where == relay || (*where == local && !wanted); // to a host that may relay for us
     if (!trusted && passed_on && leads_on(path.mailbox))
         return refuse_relaying(client, "<" + text + ">: ", 554, {5, 7, 1}, "Relay access denied");
-    // Whoever the recipient is, these may reject it.
+    // These may reject any recipient.
     const auto& tables = settings.addresses;
     const bool closed = *where != remote && settings.smtpd.check_recipients &&
                         !(tables.transport.tables.empty() && tables.relocated.tables.empty());
