@@ -100,7 +100,6 @@ private:
 
     bool keeps_failed() const;
     QueueStatus queue_status();
-    proto::fleet::Facts fleet_facts();  // for the other nodes
     std::string not_accepting() const;  // why; "": it accepts
     std::string not_delivering() const; // why; "": it delivers
 
