@@ -20,6 +20,7 @@ from harness.mail_host import SYSTEMS, MailHost  # noqa: E402
 from harness.mta import BUILD, Mta  # noqa: E402
 from harness.names import Names  # noqa: E402
 from harness.network import Network, enter_own_network, inside_own_network  # noqa: E402
+from harness.own_mounts import enter_own_mounts  # noqa: E402
 from harness.ports import Block  # noqa: E402
 from harness.sink import Sink  # noqa: E402
 
@@ -27,6 +28,7 @@ from harness.sink import Sink  # noqa: E402
 def pytest_configure(config):
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         enter_own_network()
+        enter_own_mounts()
     config.addinivalue_line("markers", "smoke: the short set that CI repeats under the sanitizers")
     config.addinivalue_line("markers", "needs(*what): root, strace, mounts …")
 

@@ -27,10 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from harness.cut_disk import KINDS, CutDisk, SlowWriteBack, enter_own_mounts  # noqa: E402
+from harness.cut_disk import KINDS, CutDisk, SlowWriteBack  # noqa: E402
 from harness.filled_mail import NAME, Books, Clients  # noqa: E402
 from harness.mta import BUILD, Mta  # noqa: E402
 from harness.network import enter_own_network  # noqa: E402
+from harness.own_mounts import enter_own_mounts  # noqa: E402
 from harness.ports import Block  # noqa: E402
 from harness.sink import Sink, address_in, only  # noqa: E402
 from harness.watch import wait_until  # noqa: E402

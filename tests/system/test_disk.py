@@ -240,18 +240,9 @@ class Image:
     def unmount(self, place):
         wait_until(lambda: subprocess.run(["umount", place], capture_output=True).returncode == 0, 10, f"{place} to be free")
         self.mounted.remove(place)
-        # A mount namespace that another test has made meanwhile still has it: then it is the old mount, with its errors.
-        wait_until(lambda: self.let_go(place), 60, f"{self.file} to be let go by all mount namespaces")
-
-    def let_go(self, place):
-        """Has every mount namespace let it go? Those that have not are made to."""
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if f" {place} " in (process / "mountinfo").read_text():
-                    subprocess.run(["nsenter", "--mount", "--target", process.name, "umount", place], capture_output=True)
-            except OSError:
-                continue
-        return not subprocess.run(["losetup", "-j", self.file], capture_output=True, check=True).stdout
+        # Only then is it a new mount the next time, without the errors of the old one.
+        wait_until(lambda: not subprocess.run(["losetup", "-j", self.file], capture_output=True, check=True).stdout, 10,
+                   f"{self.file} to be let go")
 
     def close(self):
         for place in self.mounted:

@@ -3,10 +3,8 @@ clone files (both through loop devices), and its clone, made in one step between
 whatever had not reached the disk by then is missing. The model is a disk that keeps every write it was given, in order:
 it finds data that was still in the kernel's memory (a sync that is missing), not a disk that lies about its cache.
 
-Needs root. enter_own_mounts() first: then nobody else's namespace holds the mounts, and they end with the process."""
-import ctypes
+Needs root. enter_own_mounts() first (own_mounts.py): then nobody else's namespace holds the mounts, and they end with the process."""
 import fcntl
-import os
 import subprocess
 import time
 from pathlib import Path
@@ -21,13 +19,6 @@ KINDS = {"ext4": (["mkfs.ext4", "-q", "-F", "-E", "nodiscard"], "commit=300"),
          "btrfs": (["mkfs.btrfs", "-q", "-f", "-K"], "commit=300")}
 PLACE = Path("/proc/sys/vm")
 SLOW_WRITE_BACK = {"dirty_expire_centisecs": 30000, "dirty_writeback_centisecs": 30000}
-
-
-def enter_own_mounts():
-    """For the whole process: to be called once, before it has threads. False: this machine does not let us."""
-    CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 1 << 14, 1 << 18
-    libc = ctypes.CDLL(None, use_errno=True)
-    return os.geteuid() == 0 and libc.unshare(CLONE_NEWNS) == 0 and libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) == 0
 
 
 class SlowWriteBack:
