@@ -8,6 +8,7 @@
 #include "daemons/common/proto/fleet.h"
 #include "daemons/fleet/control.h"
 #include "daemons/fleet/heartbeat.h"
+#include "daemons/fleet/keys/key_sharing.h"
 #include "daemons/fleet/store_client.h"
 #include "daemons/fleet/suppression_sync.h"
 #include <memory>
@@ -46,6 +47,7 @@ private:
     bool namesake_ = false, clock_wrong_ = false; // likewise
     std::unique_ptr<Heartbeat> heartbeat_;
     std::unique_ptr<SuppressionSync> suppressions_;
+    KeySharing keys_;
     common::Timer watch_;
     std::unique_ptr<Control> control_;
     std::unique_ptr<ipc::Connector<proto::fleet::Message>> queue_manager_;
