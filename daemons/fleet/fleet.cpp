@@ -101,7 +101,7 @@ void Fleet::reconfigure(common::DaemonConfig daemon_config) {
 void Fleet::use_store(StoreClient::Settings settings) {
     heartbeat_->use(nullptr);
     suppressions_->use(nullptr);
-    keys_.use(false);
+    keys_.use("the store is not connected yet");
     if (store_) common::destroy_later(context_.loop, std::move(store_));
     store_ = std::make_unique<StoreClient>(context_.loop, context_.log, context_.metrics, std::move(settings),
                                            StoreClient::Callbacks{.ready =
@@ -154,8 +154,8 @@ std::string Fleet::effect() const {
     if (!store_->availability().away()) return {};
     const auto waiting = suppressions_->waiting();
     const auto keys = keys_.effect();
-    return std::string(works_alone) + (keys.empty() ? "" : fmt::format("; {}", keys)) +
-           (waiting == 0 ? "" : fmt::format("; {} changes of its own wait", count_text(waiting)));
+    return std::string(works_alone) + (waiting == 0 ? "" : fmt::format("; {} of its own wait", count_text(waiting))) +
+           (keys.empty() ? "" : fmt::format("; {}", keys));
 }
 
 void Fleet::report() {
@@ -164,15 +164,30 @@ void Fleet::report() {
     const auto& availability = store_->availability();
     auto* const present = availability.state() == Availability::State::present ? store_.get() : nullptr;
     suppressions_->use(present);
-    keys_.use(present != nullptr);
+    // Of two nodes with one name, each would take the other's messages for its own.
+    const bool namesake = heartbeat_->list().has_namesake();
+    keys_.use(!present ? "the store is away" : namesake ? "another node has the name of this one" : "");
     // Master logs each change of it: it has nothing that changes while the store is away.
     const auto keys = keys_.effect();
     problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; this node works alone{}{}",
                                                              store_->settings().fleet.store, availability.away_reason(),
                                                              keys.empty() ? "" : "; ", keys)
                                                : "");
-    if (availability.state() == Availability::State::present) report_nodes(now);
+    if (present) report_eviction();
+    if (present) report_nodes(now);
     watch_.start(watch_interval);
+}
+
+void Fleet::report_eviction() {
+    const auto policy = store_->eviction_policy();
+    if (policy == std::exchange(eviction_policy_, policy)) return;
+    const auto text = policy.empty() ? std::string()
+                                     : fmt::format("the store removes keys when its memory is full ({}): set "
+                                                   "maxmemory-policy to noeviction, or idempotency keys and "
+                                                   "suppressions may be lost",
+                                                   policy);
+    if (!text.empty()) context_.log.warning("{}", text);
+    problems_.set("eviction", text);
 }
 
 void Fleet::report_nodes(smtp::Monotonic now) {

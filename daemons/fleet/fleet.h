@@ -34,6 +34,7 @@ private:
     NodeFacts facts() const;
     std::string effect() const; // of the store being away; "": it is not
     void report();
+    void report_eviction();
     void report_nodes(smtp::Monotonic now);
 
     common::DaemonContext& context_;
@@ -42,6 +43,7 @@ private:
     std::unique_ptr<StoreClient> store_;
     std::optional<proto::fleet::Facts> facts_; // what the queue-manager said last
     std::uint32_t expected_nodes_ = 0;
+    std::string eviction_policy_;                 // as it was logged
     std::string silent_;                          // as it was logged
     smtp::Monotonic next_line_{};                 // about them, not before
     bool namesake_ = false, clock_wrong_ = false; // likewise

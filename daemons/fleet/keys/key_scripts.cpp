@@ -13,7 +13,7 @@ const Script& reserve_script() {
 local there = redis.call('GET', KEYS[1])
 if there and there ~= 'R ' .. ARGV[1] then
   local own = string.sub(there, 1, 2) == 'R ' and string.sub(there, -#ARGV[3] - 1) == ' ' .. ARGV[3]
-  if not own then return there end
+  if not own then return string.sub(there, 1, 400) end
 end
 redis.call('SET', KEYS[1], 'R ' .. ARGV[1], 'PX', ARGV[2])
 return 1
@@ -24,7 +24,7 @@ return 1
 const Script& pledge_script() {
     static const Script made(R"(
 local there = redis.call('GET', KEYS[1])
-if there and there ~= 'R ' .. ARGV[1] and there ~= 'P ' .. ARGV[1] then return there end
+if there and there ~= 'R ' .. ARGV[1] and there ~= 'P ' .. ARGV[1] then return string.sub(there, 1, 400) end
 redis.call('HSET', KEYS[2], KEYS[1], ARGV[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 redis.call('SET', KEYS[1], 'P ' .. ARGV[1], 'PX', ARGV[2])
@@ -37,7 +37,7 @@ const Script& confirm_script() {
     static const Script made(R"(
 local there = redis.call('GET', KEYS[1])
 if redis.call('HGET', KEYS[2], KEYS[1]) == ARGV[1] then redis.call('HDEL', KEYS[2], KEYS[1]) end
-if there and string.sub(there, 1, 2) == 'A ' and there ~= 'A ' .. ARGV[1] then return there end
+if there and string.sub(there, 1, 2) == 'A ' and there ~= 'A ' .. ARGV[1] then return string.sub(there, 1, 400) end
 redis.call('SET', KEYS[1], 'A ' .. ARGV[1], 'PX', ARGV[2])
 return 1
 )");

@@ -71,9 +71,9 @@ KeyService::KeyService(Dependencies dependencies, common::Fd fd, ipc::ExpectedTo
 
 KeyService::~KeyService() = default;
 
-void KeyService::use(bool present, const std::string& node) {
-    if (present != present_) calls_ = std::make_shared<std::size_t>(0); // the others may never end
-    present_ = present;
+void KeyService::use(const std::string& why_not, const std::string& node) {
+    if (why_not.empty() != why_not_.empty()) calls_ = std::make_shared<std::size_t>(0); // the others may never end
+    why_not_ = why_not;
     node_ = node;
 }
 
@@ -82,7 +82,7 @@ void KeyService::run(const claims::Ask& ask, std::function<void(claims::Answer)>
         if (ask.step == Step::confirm) deps_.not_confirmed();
         done(failed(std::move(why)));
     };
-    if (!present_) return refuse("the store cannot be called now");
+    if (!why_not_.empty()) return refuse(why_not_);
     if (*calls_ >= most_calls) return refuse("too many calls wait for the store");
     ++*calls_;
     const KeyEntry entry{.state = {}, .digest = ask.digest, .id = ask.id, .node = node_};

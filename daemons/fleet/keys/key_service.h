@@ -30,8 +30,8 @@ public:
     KeyService& operator=(const KeyService&) = delete;
 
     void expect(ipc::ExpectedTokens expected) { listener_.expect(std::move(expected)); }
-    // Whether the store can be called now. `node`: our name.
-    void use(bool present, const std::string& node);
+    // `why_not`: the store cannot be called now; "": it can. `node`: our name.
+    void use(const std::string& why_not, const std::string& node);
 
 private:
     class Client;
@@ -40,7 +40,7 @@ private:
     void gone(Client& client);
 
     Dependencies deps_;
-    bool present_ = false;
+    std::string why_not_ = "the store is not connected yet"; // it cannot be called; "": it can
     std::string node_;
     std::shared_ptr<std::size_t> calls_ = std::make_shared<std::size_t>(0); // under way; another one for each store
     std::list<std::unique_ptr<Client>> clients_;

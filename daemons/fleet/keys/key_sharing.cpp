@@ -38,10 +38,10 @@ void KeySharing::connect_queue_manager() {
                              .on_down = [this](const std::string&) { keeper_.disconnected(); }});
 }
 
-void KeySharing::use(bool present) {
-    const bool used = present && fleet_.shares_keys();
-    if (service_) service_->use(used, fleet_.node);
-    keeper_.use(used, fleet_.node);
+void KeySharing::use(const std::string& why_not) {
+    const bool shares = fleet_.shares_keys();
+    if (service_) service_->use(shares ? why_not : "this node does not share its keys", fleet_.node);
+    keeper_.use(shares && why_not.empty(), fleet_.node);
 }
 
 std::string_view KeySharing::effect() const {

@@ -20,8 +20,8 @@ public:
 
     // `socket`: for the writers; empty: the one in use.
     void reconfigure(const config::Fleet& fleet, common::Fd socket, ipc::ExpectedTokens expected);
-    // Whether the store can be called now.
-    void use(bool present);
+    // `why_not`: the store cannot be called now; "": it can.
+    void use(const std::string& why_not);
     // To the store: it may lack what it had.
     void connected_anew() { keeper_.offer(); }
     // While the store is away; "": nothing is different.
