@@ -63,6 +63,9 @@ Fleet::Fleet(common::DaemonContext& context, const std::string& node)
                                                     },
                                                     message);
                                             }})),
+      keys_(context, {.run = [this](const auto& script, const auto& keys, const auto& arguments,
+                                    auto done) { store_->run(script, keys, arguments, std::move(done)); },
+                      .key = [this](std::string_view name) { return store_->key(name); }}),
       watch_(context.loop, [this] { report(); }) {
     watch_.start(watch_interval);
 }
@@ -74,11 +77,13 @@ void Fleet::reconfigure(common::DaemonConfig daemon_config) {
         auto former = store_->settings();
         former.fleet.expected_nodes = settings.fleet.expected_nodes;
         former.fleet.node = settings.fleet.node;
+        former.fleet.keys = settings.fleet.keys;
         return former == settings;
     };
     node_ = settings.fleet.node;
     expected_nodes_ = settings.fleet.expected_nodes;
     heartbeat_->rename(node_);
+    keys_.reconfigure(settings.fleet, daemon_config.take("fleet-keys"), std::move(daemon_config.expected));
     if (!store_ || !same_store()) use_store(std::move(settings));
     if (auto socket = daemon_config.take("fleet"); socket && !control_)
         control_ = std::make_unique<Control>(context_, std::move(socket), daemon_config.operators, [this] {
@@ -96,11 +101,13 @@ void Fleet::reconfigure(common::DaemonConfig daemon_config) {
 void Fleet::use_store(StoreClient::Settings settings) {
     heartbeat_->use(nullptr);
     suppressions_->use(nullptr);
+    keys_.use("the store is not connected yet");
     if (store_) common::destroy_later(context_.loop, std::move(store_));
     store_ = std::make_unique<StoreClient>(context_.loop, context_.log, context_.metrics, std::move(settings),
                                            StoreClient::Callbacks{.ready =
                                                                       [this] {
                                                                           suppressions_->connected_anew();
+                                                                          keys_.connected_anew();
                                                                           heartbeat_->beat();
                                                                       },
                                                                   .changed = [this] { report(); }});
@@ -146,20 +153,41 @@ NodeFacts Fleet::facts() const {
 std::string Fleet::effect() const {
     if (!store_->availability().away()) return {};
     const auto waiting = suppressions_->waiting();
-    return std::string(works_alone) + (waiting == 0 ? "" : fmt::format("; {} of its own wait", count_text(waiting)));
+    const auto keys = keys_.effect();
+    return std::string(works_alone) + (waiting == 0 ? "" : fmt::format("; {} of its own wait", count_text(waiting))) +
+           (keys.empty() ? "" : fmt::format("; {}", keys));
 }
 
 void Fleet::report() {
     if (!store_) return; // it is being made
     const auto now = common::Loop::now().monotonic;
     const auto& availability = store_->availability();
-    suppressions_->use(availability.state() == Availability::State::present ? store_.get() : nullptr);
+    auto* const present = availability.state() == Availability::State::present ? store_.get() : nullptr;
+    suppressions_->use(present);
+    // Of two nodes with one name, each would take the other's messages for its own.
+    const bool namesake = heartbeat_->list().has_namesake();
+    keys_.use(!present ? "the store is away" : namesake ? "another node has the name of this one" : "");
     // Master logs each change of it: it has nothing that changes while the store is away.
-    problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; this node works alone",
-                                                             store_->settings().fleet.store, availability.away_reason())
+    const auto keys = keys_.effect();
+    problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; this node works alone{}{}",
+                                                             store_->settings().fleet.store, availability.away_reason(),
+                                                             keys.empty() ? "" : "; ", keys)
                                                : "");
-    if (availability.state() == Availability::State::present) report_nodes(now);
+    if (present) report_eviction();
+    if (present) report_nodes(now);
     watch_.start(watch_interval);
+}
+
+void Fleet::report_eviction() {
+    const auto policy = store_->eviction_policy();
+    if (policy == std::exchange(eviction_policy_, policy)) return;
+    const auto text = policy.empty() ? std::string()
+                                     : fmt::format("the store removes keys when its memory is full ({}): set "
+                                                   "maxmemory-policy to noeviction, or idempotency keys and "
+                                                   "suppressions may be lost",
+                                                   policy);
+    if (!text.empty()) context_.log.warning("{}", text);
+    problems_.set("eviction", text);
 }
 
 void Fleet::report_nodes(smtp::Monotonic now) {

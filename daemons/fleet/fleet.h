@@ -8,6 +8,7 @@
 #include "daemons/common/proto/fleet.h"
 #include "daemons/fleet/control.h"
 #include "daemons/fleet/heartbeat.h"
+#include "daemons/fleet/keys/key_sharing.h"
 #include "daemons/fleet/store_client.h"
 #include "daemons/fleet/suppression_sync.h"
 #include <memory>
@@ -33,6 +34,7 @@ private:
     NodeFacts facts() const;
     std::string effect() const; // of the store being away; "": it is not
     void report();
+    void report_eviction();
     void report_nodes(smtp::Monotonic now);
 
     common::DaemonContext& context_;
@@ -41,11 +43,13 @@ private:
     std::unique_ptr<StoreClient> store_;
     std::optional<proto::fleet::Facts> facts_; // what the queue-manager said last
     std::uint32_t expected_nodes_ = 0;
+    std::string eviction_policy_;                 // as it was logged
     std::string silent_;                          // as it was logged
     smtp::Monotonic next_line_{};                 // about them, not before
     bool namesake_ = false, clock_wrong_ = false; // likewise
     std::unique_ptr<Heartbeat> heartbeat_;
     std::unique_ptr<SuppressionSync> suppressions_;
+    KeySharing keys_;
     common::Timer watch_;
     std::unique_ptr<Control> control_;
     std::unique_ptr<ipc::Connector<proto::fleet::Message>> queue_manager_;

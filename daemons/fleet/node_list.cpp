@@ -1,4 +1,5 @@
 #include "daemons/fleet/node_list.h"
+#include "daemons/fleet/keys/node_name.h"
 #include "daemons/fleet/number_text.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
@@ -8,7 +9,6 @@ namespace fleet {
 
 namespace {
 
-constexpr std::size_t longest_name = 255;
 constexpr std::int64_t latest_time = 1'000'000'000'000; // seconds: what is beyond is no time
 
 // "1764361234567 {…}": the store's clock in ms when the node wrote it.
@@ -19,13 +19,6 @@ std::optional<std::pair<std::int64_t, NodeFacts>> entry_of(std::string_view text
     auto facts = NodeFacts::parse(text.substr(space + 1));
     if (!time || *time > latest_time * 1000 || !facts) return {};
     return std::pair(*time, *std::move(facts));
-}
-
-bool is_name(std::string_view text) {
-    return !text.empty() && text.size() <= longest_name && std::ranges::all_of(text, [](unsigned char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' ||
-               c == '_';
-    });
 }
 
 } // namespace
@@ -47,7 +40,7 @@ bool NodeList::take(const redis::Reply& reply, const std::string& own_instance, 
     for (std::size_t n = 3; n + 1 < parts.size() && nodes_.size() < most_nodes; n += 2) {
         auto entry = entry_of(parts[n + 1].text);
         const auto& name = parts[n].text;
-        if (!entry || !is_name(name)) continue;
+        if (!entry || !is_node_name(name)) continue;
         const smtp::WallTime seen{std::chrono::milliseconds(entry->first)};
         nodes_.push_back(
             {name, std::max<smtp::Duration>(store_time - seen, smtp::Duration::zero()), std::move(entry->second)});

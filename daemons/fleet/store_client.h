@@ -40,6 +40,7 @@ public:
     // Calls can be made now.
     bool ready() const { return session_ && session_->ready(); }
     std::string version() const { return session_ ? session_->version() : std::string(); }
+    std::string eviction_policy() const { return session_ ? session_->eviction_policy() : std::string(); }
     // Of the store that runs now, another one each time that it is started; "": unknown.
     std::string run_id() const { return session_ ? session_->run_id() : std::string(); }
 

@@ -29,7 +29,7 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::DaemonContext& con
 
 Pickup::Pickup(common::DaemonContext& context, const config::Config& config, std::unique_ptr<common::Problems> problems,
                std::unique_ptr<common::SpoolWriter> spool_writer)
-    : problems_(std::move(problems)), spool_writer_(std::move(spool_writer)),
+    : daemon_context_(context), problems_(std::move(problems)), spool_writer_(std::move(spool_writer)),
       keys_(context.log, spool_writer_->pool(), config.idempotency, config.spool.directory,
             static_cast<std::uint8_t>(context.instance())),
       submission_queue_(context.loop, context.log, context.run_directory, context.identity,
@@ -54,6 +54,9 @@ void Pickup::reconfigure(common::DaemonConfig daemon_config) {
         config.addresses.masquerade, config.milters, problems_->new_reporter("advisers"));
     spool_writer_->reconfigure(config.spool);
     keys_.reconfigure(config.idempotency);
+    keys_.share(config.fleet,
+                {daemon_context_.loop, daemon_context_.log, daemon_context_.run_directory, daemon_context_.identity},
+                daemon_context_.metrics);
     recipients_.clear_cache();
     const auto& spool = config.spool;
     common::DropLimits limits;

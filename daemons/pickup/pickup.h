@@ -23,6 +23,7 @@ private:
            std::unique_ptr<common::SpoolWriter> spool_writer);
     void check_stopped();
 
+    common::DaemonContext& daemon_context_;
     std::unique_ptr<common::Problems> problems_;
     std::unique_ptr<common::SpoolWriter> spool_writer_;
     common::idempotency::Client keys_;

@@ -52,6 +52,7 @@ private:
                                  .text = answer.status == 0 ? std::string() : answer.text,
                                  .cause = submission->cause(),
                                  .duplicate = submission->duplicate(),
+                                 .node = submission->first_node(),
                                  .suppressed = {}};
         for (const auto& each : submission->left_out()) outcome.suppressed.push_back({each.address, each.reason});
         if (channel_->send(outcome) != ipc::SendResult::too_long) return;

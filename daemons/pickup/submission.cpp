@@ -394,9 +394,10 @@ void Submission::claimed(common::idempotency::Decision decision) {
         stage_ = Stage::over;
         writer_.reset();
         duplicate_ = true;
-        return answer({EX_OK, decision.duplicate_of->text(),
-                       fmt::format("not sent: according to its idempotency key it is a duplicate of {}",
-                                   decision.duplicate_of->text())});
+        first_node_ = decision.node;
+        return answer(
+            {EX_OK, decision.duplicate_of->text(),
+             fmt::format("not sent: according to its idempotency key it is a duplicate of {}", decision.first_text())});
     }
     using proto::relayed_submission::Cause;
     deferred_ = !decision.reply.permanent();
@@ -539,7 +540,23 @@ void Submission::return_to_sender(bool complete) {
     commit();
 }
 
+// Its key is claimed for the other nodes again: filters may have taken long.
+void Submission::secure_key() {
+    stage_ = Stage::committing;
+    context_.keys.secure(*hold_, context_.config->idempotency.match,
+                         [self = shared_from_this()](std::optional<common::idempotency::Decision> decision) {
+                             if (!decision) return self->make_durable();
+                             self->hold_.reset();
+                             self->claimed(*std::move(decision));
+                         });
+}
+
 void Submission::commit() {
+    if (hold_) return secure_key();
+    make_durable();
+}
+
+void Submission::make_durable() {
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::committing;
     CRASH_POINT("pickup.before_sync");

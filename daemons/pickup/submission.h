@@ -87,6 +87,7 @@ public:
     // its recipients it was not accepted for.
     proto::relayed_submission::Cause cause() const { return cause_; }
     bool duplicate() const { return duplicate_; }
+    const std::string& first_node() const { return first_node_; } // which accepted the first one; "": this one
     const std::vector<SuppressedRecipients::Suppressed>& left_out() const { return left_out_; }
     const std::string& message_id() const { return envelope_.message_id; }
     // All of it is here, or it was rejected.
@@ -140,6 +141,8 @@ private:
     bool transfers_allowed();
     void return_to_sender(bool complete);
     void commit();
+    void secure_key();
+    void make_durable();
     void committed(const spool::Result<spool::DurableReceipt>& receipt);
     // `code`: of the report, if no program waits.
     void refuse(std::uint8_t status, std::string text, std::string_view code = "5.6.0");
@@ -168,6 +171,7 @@ private:
     std::string encoded_envelope_;
     proto::relayed_submission::Cause cause_ = proto::relayed_submission::Cause::other;
     bool duplicate_ = false;
+    std::string first_node_;
     std::vector<SuppressedRecipients::Suppressed> left_out_;
     bool importing_ = false, complete_ = false;
     std::optional<common::Unavailable> not_admitted_; // a transfer that is only looked up: there is no writer

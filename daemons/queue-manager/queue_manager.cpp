@@ -169,6 +169,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                   .problems = problems_,
                   .metrics = context.metrics,
                   .is_node = [this](const std::string& name) { return is_node(name); }}),
+      key_records_({.loop = context.loop, .pool = pool_, .keys = keys_, .spool = config.spool.directory}),
       verification_(verification_dependencies(), config.verify) {
     pauses_.name_transfers([this](spool::QueueId id) { return transfers_.text_of(id); });
     mode_notices_.announce(config);
@@ -419,6 +420,9 @@ void QueueManager::serve_peers() {
         [this](ipc::Peer, auto channel) { transfers_.attach(std::move(channel)); });
     listener_->serve<proto::fleet::Message>(proto::fleet::conversation, {Role::fleet},
                                             [this](ipc::Peer, auto channel) { fleet_.attach(std::move(channel)); });
+    listener_->serve<proto::key_records::Message>(
+        proto::key_records::conversation, {Role::fleet},
+        [this](ipc::Peer, auto channel) { key_records_.attach(std::move(channel)); });
     listener_->serve<proto::verification::Message>(
         proto::verification::conversation, {Role::smtpd},
         [this](ipc::Peer, auto channel) { verification_.attach(std::move(channel)); });

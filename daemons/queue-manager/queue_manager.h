@@ -24,6 +24,7 @@
 #include "daemons/queue-manager/events/recent_changes.h"
 #include "daemons/queue-manager/events/system_events.h"
 #include "daemons/queue-manager/fleet/fleet_link.h"
+#include "daemons/queue-manager/fleet/key_records.h"
 #include "daemons/queue-manager/journal/journal.h"
 #include "daemons/queue-manager/journal_backlog.h"
 #include "daemons/queue-manager/peers/agents.h"
@@ -169,6 +170,7 @@ private:
     Transfers transfers_;
 
     FleetLink fleet_{fleet_dependencies()};
+    KeyRecords key_records_;
 
     // Operators.
     PausesInForce pauses_;

@@ -112,6 +112,7 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
     configure_client_tests(config);
     spool_writer_->reconfigure(config.spool);
     keys_.reconfigure(config.idempotency);
+    keys_.share(config.fleet, {context_.loop, log_, context_.run_directory, context_.identity}, context_.metrics);
     checker_.clear_cache();
     verifier_.set_wait(config.verify.wait);
     worker_.lockouts.clear();

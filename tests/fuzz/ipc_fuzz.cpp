@@ -6,6 +6,8 @@
 #include "daemons/common/proto/delivery.h"
 #include "daemons/common/proto/fleet.h"
 #include "daemons/common/proto/hello.h"
+#include "daemons/common/proto/key_claims.h"
+#include "daemons/common/proto/key_records.h"
 #include "daemons/common/proto/metrics_text.h"
 #include "daemons/common/proto/recipient_check.h"
 #include "daemons/common/proto/relayed_control.h"
@@ -62,6 +64,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         understand<proto::relayed_submission::Message>(frame);
         understand<proto::verification::Message>(frame);
         understand<proto::fleet::Message>(frame);
+        understand<proto::key_claims::Message>(frame);
+        understand<proto::key_records::Message>(frame);
     }
     return 0;
 }

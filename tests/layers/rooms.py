@@ -161,8 +161,10 @@ ROOMS = {
     # the key-value store on LMDB, and the suppression list
     "daemons/common/store": {"daemons/common/runtime", "daemons/common/text", "daemons/decide/message"},
     # idempotency keys: reservations, their store and owner
-    "daemons/common/submission/idempotency": {"daemons/common/config/sections/server", "daemons/common/logging",
-        "daemons/common/runtime", "daemons/common/store", "daemons/decide/message"},
+    "daemons/common/submission/idempotency": {"daemons/common/config/sections/server",
+        "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
+        "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/common/store",
+        "daemons/decide/message"},
     # life of a daemon: start, supervision, confinement, privileges
     "daemons/common/process": {"daemons/common/config", "daemons/common/config/sections/system", "daemons/common/ipc",
         "daemons/common/logging", "daemons/common/logging/metrics", "daemons/common/lookup/format",
@@ -360,7 +362,9 @@ ROOMS = {
     # the protocol of the store that nodes share: commands, replies, a session, whether it is there; pure
     "daemons/fleet/redis": set(),
     # the store that nodes share: the connection, the heartbeat, the nodes
-    "daemons/fleet": {"daemons/fleet/redis"},
+    # idempotency keys that nodes share: the writers that ask, and the queue-manager, which knows what became of them
+    "daemons/fleet/keys": {"daemons/fleet/redis"},
+    "daemons/fleet": {"daemons/fleet/keys", "daemons/fleet/redis"},
     # queries tables in databases for the other daemons
     "daemons/maps": set(),
     # finds the next hops of domains; MTA-STS policies and TLS reports

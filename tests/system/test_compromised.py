@@ -21,7 +21,7 @@ from harness.watch import wait_until
 pytestmark = pytest.mark.needs("root", "confinement")
 SERVICE, GROUP = "nobody", "nogroup"  # any user without rights does for one
 OPERATORS, OWNER = "staff", "games"
-SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report", "transfer", "fleet", "verification", "control"), "pickup": ("relayed-submission",),
+SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report", "transfer", "fleet", "key-records", "verification", "control"), "fleet": ("key-claims",), "pickup": ("relayed-submission",),
            "categorizer": ("recipient_check",), "router": ("tls-results",), "local": ("user_files",), "metrics": ("figures", "metrics-text"), "events": ("control",)}
 PLACES = ("bad", "drop", "index", "quarantine", "quarantine/incomplete", "state/categorizer", "state/clients", "state/idempotency", "state/mta-sts", "state/verified", "suppression", "history")
 WRITERS = ("smtpd", "pickup", "bounce")  # have a directory below incoming/

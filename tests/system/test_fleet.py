@@ -171,6 +171,15 @@ def test_a_store_that_goes_and_comes_back(metered, store, how):
     assert changes(mta) == ["present", "away: ", "back after"]
 
 
+def test_a_store_that_evicts_is_reported(mta, store):
+    redis = store("maxmemory 100mb", "maxmemory-policy allkeys-lru")
+    mta.config["mta"]["node"] = "mx1"
+    configure(mta, redis)
+    mta.start()
+    mta.wait_log(r"warning: the store removes keys when its memory is full \(allkeys-lru\): set maxmemory-policy to noeviction")
+    wait_until(lambda: "the store removes keys" in problems(mta), 10, lambda: problems(mta))
+
+
 def test_the_password(mta, store):
     redis = store(f"user default off", f"user postrider on >{PASSWORD} ~postrider:* +@all -info")
     mta.config["mta"]["node"] = "mx1"

@@ -15,7 +15,7 @@ from harness.watch import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 POINTS = sorted({name for path in (ROOT / "daemons").rglob("*.cpp")
                  for name in re.findall(r'CRASH_POINT\("([^"]+)"\)', path.read_text())
-                 if "transfer" not in name})  # between nodes: test_transfer.py
+                 if "transfer" not in name and not name.startswith("fleet.")})  # between nodes: test_transfer.py, test_fleet_keys.py
 
 
 def compiled_in():

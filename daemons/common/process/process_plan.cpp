@@ -67,7 +67,8 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
 
     if (config.fleet.enabled()) {
         auto& fleet = add(Role::fleet);
-        fleet.local_sockets = {"fleet"};
+        fleet.local_sockets = {"fleet", "fleet-keys"};
+        fleet.expects = {Role::smtpd, Role::pickup};
         fleet.secrets = true;
         fleet.stop_phase = 3;
     }
@@ -121,6 +122,7 @@ const std::vector<LocalSocket>& local_sockets() {
         {"pickup", "private/pickup", 0600, false},
         {"events", "private/events", 0600, false},
         {"maps", "private/maps", 0600, false, true},
+        {"fleet-keys", "private/fleet", 0600, false, true},
         {"submit", "submit", 0666, false},
         {"showq", "showq", 0666, false},
         {"control", "control", 0660, true},

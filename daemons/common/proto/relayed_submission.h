@@ -50,6 +50,7 @@ struct Outcome {
     std::string text; // why it was refused
     Cause cause = Cause::other;
     bool duplicate = false;             // of queue_id, by its idempotency key: nothing was submitted
+    std::string node;                   // duplicate: that accepted the first one; "": this one
     std::vector<Suppressed> suppressed; // recipients that the message was not accepted for
     static void fields(auto& m, auto& f) {
         f("status", m.status);
@@ -58,6 +59,7 @@ struct Outcome {
         f("text", m.text);
         f("cause", m.cause);
         f("duplicate", m.duplicate);
+        f("node", m.node);
         f("suppressed", m.suppressed);
     }
 };

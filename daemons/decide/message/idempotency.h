@@ -14,6 +14,8 @@ namespace decide::idempotency {
 
 inline constexpr std::string_view field_name = "Idempotency-Key";
 inline constexpr std::size_t longest = 255; // characters of a key
+// Of the keys that this system gives to files of the pickup directory, which are only meant for this node.
+inline constexpr std::string_view own_key_prefix = "pickup-directory/";
 
 // The key in the header field with that number: "" if there is none. The error says what is wrong with it, worded for
 // the client that sent it.

@@ -43,7 +43,7 @@ void Session::log_in(const Login& login, smtp::Monotonic deadline) {
         send({"SELECT", fmt::format("{}", login.database)}, deadline,
              [this](const Result& result) { login_step(result, "choice of the database"); });
     // Some users may not ask: then it is not known when the store was started.
-    send({"INFO", "server"}, deadline, [this](const Result& result) {
+    send({"INFO", "server", "memory"}, deadline, [this](const Result& result) {
         if (!result && result.error().kind == CallError::Kind::failed) return login_step(result, "login");
         if (result && result->is_text()) note_server(without_password(result->text));
         const bool needs_login = !result && result.error().code == "NOAUTH";
@@ -75,6 +75,8 @@ std::string Session::without_password(std::string text) const {
 void Session::note_server(const std::string& info) {
     run_id_ = value_in(info, "run_id");
     version_ = value_in(info, "redis_version");
+    const auto limit = value_in(info, "maxmemory"), policy = value_in(info, "maxmemory_policy");
+    if (!limit.empty() && limit != "0" && policy != "noeviction") eviction_policy_ = policy;
 }
 
 void Session::login_step(const Result& result, std::string_view step) {

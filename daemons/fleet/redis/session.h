@@ -50,6 +50,8 @@ public:
     // Of the store, as it says; "" it does not. Another one each time that it is started.
     const std::string& run_id() const { return run_id_; }
     const std::string& version() const { return version_; }
+    // By which it removes keys when its memory is full, "allkeys-lru"; "": it does not, or does not say so.
+    const std::string& eviction_policy() const { return eviction_policy_; }
 
     // Only while ready(). `done` is called once, from receive(), expire() or close(), or from here if too many wait; it
     // may call again, but not destroy the session.
@@ -80,7 +82,7 @@ private:
 
     const smtp::Secret password_;
     ReplyReader reader_;
-    std::string output_, problem_, run_id_, version_;
+    std::string output_, problem_, run_id_, version_, eviction_policy_;
     std::deque<Waiting> waiting_; // in the order of their replies
     bool ready_ = false;
 };

@@ -380,7 +380,8 @@ json schemas() {
         object({{"id", text()},
                 {"message_id", text()},
                 {"recipients", list(recipient_result())},
-                {"duplicate", described(flag(), "A message of the same Idempotency-Key was accepted before.")}}));
+                {"duplicate", described(flag(), "A message of the same Idempotency-Key was accepted before.")}},
+               {{"node", described(text(), "Of a duplicate: the other node that accepted the message of that id.")}}));
     put(out, schema::messages, page("messages", queued_message(queued_recipient())));
     put(out, schema::message, any_of({message_in_detail(), with(finished_message(), object({{"next", next_part()}}))}));
     put(out, schema::explanation, page("recipients", explained_recipient()));

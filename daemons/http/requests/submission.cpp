@@ -226,10 +226,12 @@ web::Response response_to(const Outcome& outcome, const SubmissionRequest& reque
     if (outcome.status != EX_OK)
         return response_to(problem_of(outcome),
                            recipients.empty() ? json::object() : json{{"recipients", std::move(recipients)}});
-    return json_response(outcome.duplicate ? 200 : 202, {{"id", outcome.queue_id},
-                                                         {"message_id", outcome.message_id},
-                                                         {"recipients", std::move(recipients)},
-                                                         {"duplicate", outcome.duplicate}});
+    json result = {{"id", outcome.queue_id},
+                   {"message_id", outcome.message_id},
+                   {"recipients", std::move(recipients)},
+                   {"duplicate", outcome.duplicate}};
+    if (!outcome.node.empty()) result["node"] = outcome.node;
+    return json_response(outcome.duplicate ? 200 : 202, std::move(result));
 }
 
 } // namespace http

@@ -2,6 +2,7 @@
 // and so is one that was written, linked, renamed or got another mode since. Users cannot set the time of the last
 // change. A value.
 #pragma once
+#include "daemons/decide/message/idempotency.h"
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
@@ -19,7 +20,8 @@ struct FileIdentity {
     }
     // Of its message, unless that has one of its own.
     std::string idempotency_key() const {
-        return fmt::format("pickup-directory/{:x}/{:x}.{:x}/{:x}", number, changed_s, changed_ns, size);
+        return fmt::format("{}{:x}/{:x}.{:x}/{:x}", decide::idempotency::own_key_prefix, number, changed_s, changed_ns,
+                           size);
     }
     bool operator==(const FileIdentity&) const = default;
 };

@@ -103,6 +103,12 @@ void IdempotencyKeys::when_stored(spool::QueueId id, std::function<void()> then)
         then();
 }
 
+void IdempotencyKeys::look(std::function<void(store::Store*)> read) {
+    pool_.post([read = std::move(read), back = back_, open = opened_ && enabled_] {
+        read(open ? back->store.get() : nullptr);
+    });
+}
+
 // The first job opens the store, with or without a key; one is under way at a time.
 void IdempotencyKeys::send() {
     if (busy_ || !begun_ || !enabled_) return;
@@ -135,6 +141,7 @@ void IdempotencyKeys::sent(std::vector<AcceptedKey> kept, bool whole, const spoo
         std::ranges::move(std::exchange(waits.then, {}), std::back_inserter(free));
     };
     if (result) {
+        opened_ = true;
         for (const auto& each : kept) {
             auto& waits = then_[each.what.id];
             if (waits.keys > 1) { // the other one is still to be stored

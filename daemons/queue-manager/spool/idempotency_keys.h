@@ -35,6 +35,8 @@ public:
     // Calls `then` when the key of that message, if it has one, is in the store, or cannot be stored: mail waits for no
     // store. Mostly at once.
     void when_stored(spool::QueueId id, std::function<void()> then);
+    // Calls `read` on a thread, with the store; null: it is not open.
+    void look(std::function<void(store::Store*)> read);
 
 private:
     struct Back; // what the jobs use
@@ -57,6 +59,7 @@ private:
     std::vector<common::idempotency::AcceptedKey> waiting_; // to be written
     std::unordered_map<spool::QueueId, Waits> then_;        // of those, and of those being stored
     bool begun_ = false, all_seen_ = false, complete_ = false, busy_ = false, ill_ = false;
+    bool opened_ = false; // the store, for others to read
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

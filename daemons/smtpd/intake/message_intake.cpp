@@ -235,19 +235,23 @@ void MessageIntake::read_key() {
     envelope_.idempotency_digest = fingerprint_->finish(request_ + common::text_of_sender_requests(control_));
 }
 
-void MessageIntake::claim_key(std::function<void(const std::optional<Ended>&)> decided) {
+void MessageIntake::claim_key(std::function<void(const std::optional<Reply>&)> decided) {
     services_.keys.claim(envelope_, id_, rules_.listener.idempotency_match,
                          [this, decided = std::move(decided)](common::idempotency::Decision decision) {
                              reservation_ = std::move(decision.hold);
                              if (reservation_) return decided({});
-                             if (decision.duplicate_of) {
-                                 log_.info("{}: {}", id_text_, decision.duplicate_text(envelope_.idempotency_key));
-                                 auto event = common::duplicate_event(envelope_, id_, *decision.duplicate_of);
-                                 event.listener = rules_.listener.name;
-                                 services_.submission_queue.tell_of_duplicate(std::move(event));
-                             }
-                             decided(Ended{decision.reply, decision.duplicate_of.has_value()});
+                             decided(end_by(decision));
                          });
+}
+
+Reply MessageIntake::end_by(const common::idempotency::Decision& decision) {
+    if (decision.duplicate_of) {
+        log_.info("{}: {}", id_text_, decision.duplicate_text(envelope_.idempotency_key));
+        auto event = common::duplicate_event(envelope_, id_, *decision.duplicate_of);
+        event.listener = rules_.listener.name;
+        services_.submission_queue.tell_of_duplicate(std::move(event));
+    }
+    return decision.reply;
 }
 
 // --- the end
@@ -272,8 +276,19 @@ bool MessageIntake::is_kept() {
     return discard_.empty();
 }
 
-void MessageIntake::commit(std::function<void(std::optional<common::Unavailable>)> done) {
+void MessageIntake::commit(std::function<void(const std::optional<NotCommitted>&)> done) {
     done_ = std::move(done);
+    if (!reservation_) return make_durable();
+    services_.keys.secure(*reservation_, rules_.listener.idempotency_match,
+                          [this](const std::optional<common::idempotency::Decision>& decision) {
+                              if (!decision) return make_durable();
+                              reservation_.reset();
+                              const auto done = std::move(done_); // may destroy this
+                              done(end_by(*decision));
+                          });
+}
+
+void MessageIntake::make_durable() {
     if (!redirect_.empty()) {
         envelope_.recipients.assign(1, {});
         envelope_.recipients.front().address = redirect_;

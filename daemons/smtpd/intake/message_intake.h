@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace smtpd {
@@ -61,19 +62,18 @@ public:
 
     // Then, in this order. Does it have an idempotency key?
     bool has_key() const { return !envelope_.idempotency_key.empty(); }
-    struct Ended { // the message ends here
-        smtp::Reply reply;
-        bool duplicate = false; // 250; else a rejection
-    };
-    // Claims the key. None: processing continues. Called once, later.
-    void claim_key(std::function<void(const std::optional<Ended>&)> decided);
+    // Claims the key. None: processing continues; else the message ends with this reply, 250 if it is a duplicate.
+    // Called once, later.
+    void claim_key(std::function<void(const std::optional<smtp::Reply>&)> decided);
     std::string message_id() const; // for the log
     // For checks of the whole message.
     milter::Message& open_for_filters();
     // The checks are done. False: it is discarded.
     bool is_kept();
-    // Makes it durable and submits it to the queue. None: done; else why not. Called once, later.
-    void commit(std::function<void(std::optional<common::Unavailable>)> done);
+    // Makes it durable and submits it to the queue. None: done; else why not, or the reply that its key ends it with,
+    // as above. Called once, later.
+    using NotCommitted = std::variant<common::Unavailable, smtp::Reply>;
+    void commit(std::function<void(const std::optional<NotCommitted>&)> done);
 
 private:
     enum class Last : std::uint8_t { no, yes };
@@ -84,6 +84,8 @@ private:
     void apply_requests();
     void apply_first_decisions();
     void read_key();
+    smtp::Reply end_by(const common::idempotency::Decision& decision);
+    void make_durable();
     void refuse(smtp::Reply reply);
     void add_copies();
     void committed(spool::Result<spool::DurableReceipt> receipt);
@@ -117,7 +119,7 @@ private:
     std::string redirect_;                      // not empty: the only recipient
     std::string discard_;                       // not empty: accepted and discarded, and why
     std::string hint_;                          // the envelope as it is committed
-    std::function<void(std::optional<common::Unavailable>)> done_;
+    std::function<void(const std::optional<NotCommitted>&)> done_;
 };
 
 } // namespace smtpd

@@ -526,15 +526,12 @@ void SessionHandler::on(smtp::event::EndOfData&) {
         return end_transaction();
     }
     if (!message_->has_key()) return check_message();
-    message_->claim_key([this](const std::optional<MessageIntake::Ended>& ended) {
-        if (!ended) {
-            check_message();
-        } else {
-            if (ended->duplicate)
-                answer(ended->reply);
-            else
-                reject(Verb::end_of_message, ended->reply);
+    message_->claim_key([this](const std::optional<Reply>& end) {
+        if (end) {
+            answer_or_reject(Verb::end_of_message, *end);
             end_transaction();
+        } else {
+            check_message();
         }
         driver_.resume();
     });
@@ -557,9 +554,10 @@ void SessionHandler::commit_message() {
         end_transaction();
     };
     if (!message_->is_kept()) return accept();
-    message_->commit([this, accept](std::optional<common::Unavailable> failure) {
+    message_->commit([this, accept](const std::optional<MessageIntake::NotCommitted>& failure) {
         if (failure) {
-            reject(Verb::end_of_message, reply_for(*failure));
+            const auto* end = std::get_if<Reply>(&*failure);
+            answer_or_reject(Verb::end_of_message, end ? *end : reply_for(std::get<common::Unavailable>(*failure)));
             end_transaction();
             return driver_.resume();
         }

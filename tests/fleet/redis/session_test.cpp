@@ -40,7 +40,7 @@ struct Answer {
 TEST_CASE("login: password, user, database, and which store it is") {
     Session session(login_of("ann", "secret", 3), at(1s));
     CHECK(session.take_output() == "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$6\r\nsecret\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"
-                                   "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n");
+                                   "*3\r\n$4\r\nINFO\r\n$6\r\nserver\r\n$6\r\nmemory\r\n");
     session.receive("+OK\r\n+OK\r\n");
     CHECK_FALSE(session.ready());
     session.receive(info);
@@ -51,10 +51,24 @@ TEST_CASE("login: password, user, database, and which store it is") {
     Session old(login_of("", "secret"), at(1s));
     CHECK(old.take_output().starts_with("*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"));
     Session open(login_of("", ""), at(1s));
-    CHECK(open.take_output() == "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n");
+    CHECK(open.take_output() == "*3\r\n$4\r\nINFO\r\n$6\r\nserver\r\n$6\r\nmemory\r\n");
     open.receive("-NOPERM this user has no permissions to run the 'info' command\r\n"); // not needed
     CHECK(open.ready());
     CHECK(open.run_id().empty());
+}
+
+TEST_CASE("a store that removes keys when it is full") {
+    const auto policy_of = [](const std::string& lines) {
+        Session session(login_of("", ""), at(1s));
+        session.receive("$" + std::to_string(lines.size()) + "\r\n" + lines + "\r\n");
+        REQUIRE(session.ready());
+        return session.eviction_policy();
+    };
+    CHECK(policy_of("maxmemory:1000000\r\nmaxmemory_policy:allkeys-lru\r\n") == "allkeys-lru");
+    CHECK(policy_of("maxmemory:1000000\r\nmaxmemory_policy:volatile-ttl\r\n") == "volatile-ttl");
+    CHECK(policy_of("maxmemory:1000000\r\nmaxmemory_policy:noeviction\r\n").empty());
+    CHECK(policy_of("maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n").empty()); // it is never full
+    CHECK(policy_of("redis_version:7\r\n").empty());
 }
 
 TEST_CASE("a login that is refused") {

@@ -29,6 +29,7 @@ constexpr std::string_view connection_results[] = {"made", "failed"};
 constexpr std::string_view refused[] = {"connection", "mail"};
 constexpr std::string_view store_call_results[] = {"answered", "refused", "failed"};
 constexpr std::string_view node_presence[] = {"present", "silent"};
+constexpr std::string_view shared_key_results[] = {"new", "duplicate", "busy", "refused", "taken_alone"};
 constexpr std::string_view change_directions[] = {"sent", "received"};
 constexpr std::string_view transfer_results[] = {"moved", "refused", "failed", "kept"};
 constexpr std::string_view states[] = {"uncategorized", "scheduled", "held",   "paused", "routing",
@@ -135,6 +136,10 @@ constexpr MetricDefinition all[] = {
      {"direction", change_directions}, {}},
     {MetricId::fleet_changes_waiting, "postrider_fleet_changes_waiting", gauge, number,
      "Changes of the suppression list that the store of the fleet has yet to get.", {}, {}},
+    {MetricId::fleet_keys, "postrider_fleet_keys_total", counter, number,
+     "Idempotency keys that were compared with those of the other nodes, by result: refused or taken alone because the "
+     "store of the fleet could not be asked.",
+     {"result", shared_key_results}, {}},
     {MetricId::queue_loading, "postrider_queue_loading", gauge, number,
      "1 while the spool is being read at startup; the queue is then larger than shown.", {}, {}},
     {MetricId::queue_messages, "postrider_queue_messages", gauge, number, "Messages in the queue.", {}, {}},

@@ -23,6 +23,7 @@ enum class MetricId : std::uint8_t {
     messages_removed, messages_expired, transfers, transfers_in_doubt,
     // the fleet
     fleet_store_away, fleet_calls, fleet_call_seconds, fleet_nodes, fleet_changes, fleet_changes_waiting,
+    fleet_keys,
     // the queue
     queue_loading, queue_messages, queue_deliveries, queue_connections, queue_oldest_age, queue_links, queue_links_failing,
     accepting, delivering, spool_free_bytes, spool_size_bytes, spool_free_inodes,
@@ -65,6 +66,7 @@ enum class ConnectionResult : std::uint8_t { made, failed };
 enum class RefusedStage : std::uint8_t { connection, mail };
 enum class StoreCallResult : std::uint8_t { answered, refused, failed };
 enum class NodePresence : std::uint8_t { present, silent };
+enum class SharedKeyResult : std::uint8_t { new_key, duplicate, busy, refused, taken_alone };
 enum class ChangeDirection : std::uint8_t { sent, received };
 enum class QueueState : std::uint8_t { uncategorized, scheduled, held, paused, routing, retrying, due, active, report };
 enum class SetAsideDirectory : std::uint8_t { bad, quarantine, incomplete, removed, failed };

@@ -130,6 +130,10 @@ Result<> set_complete(store::Store& store, std::string_view boot, smtp::WallTime
 
 std::string boot_id() { return read_file("/proc/sys/kernel/random/boot_id").value_or(""); }
 
+bool is_shared(const Claim& claim) {
+    return !claim.submitter.starts_with("node:") && !claim.key.starts_with(decide::idempotency::own_key_prefix);
+}
+
 Claim claim_of(const spool::TransferOrigin& transfer, spool::QueueId id) {
     Claim claim;
     claim.id = id;

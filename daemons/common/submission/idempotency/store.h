@@ -36,12 +36,17 @@ struct Answer {
     } kind = Kind::proceed;
     spool::QueueId first;
     std::string why;
+    std::string node = {}; // of `first`; "": this one
 };
 
 // The claim of a transfer from another node on its name, for the message that it becomes. It is kept longer than the
 // other node asks about a transfer without an answer.
 Claim claim_of(const spool::TransferOrigin& transfer, spool::QueueId id);
 inline constexpr std::chrono::hours transfer_lifetime{30 * 24};
+
+// Whether other nodes may have the same key: not those of transfers and of files in the pickup directory, which are
+// made from what only this node has.
+bool is_shared(const Claim& claim);
 
 class KeyStore {
 public:

@@ -7,6 +7,13 @@ namespace config {
 
 struct Config;
 
+// What nodes do with idempotency keys.
+enum class FleetKeys : std::uint8_t {
+    strict, // a key makes one message on all nodes; mail with one waits for the store
+    local,  // the same, but while the store is away each node knows only its own keys
+    off,    // each node knows only its own keys
+};
+
 struct Fleet {
     std::string store; // "redis://…", "rediss://…"; "": this node is alone
     std::string user;
@@ -14,10 +21,12 @@ struct Fleet {
     std::string ca_file;       // "": smtp_client.tls_ca_file
     std::uint32_t expected_nodes = 0;
     std::string prefix = "postrider"; // of all keys in the store
-    std::string node;                 // mta.node; never empty after parse()
+    FleetKeys keys = FleetKeys::strict;
+    std::string node; // mta.node; never empty after parse()
     bool operator==(const Fleet&) const = default;
 
     bool enabled() const { return !store.empty(); }
+    bool shares_keys() const { return enabled() && keys != FleetKeys::off; }
     bool encrypted() const { return store.starts_with("rediss:"); }
 };
 

@@ -18,6 +18,9 @@ TextKey store_address(std::string& value) {
             [&value] { return value; }};
 }
 
+constexpr EnumValue<FleetKeys> key_sharing[] = {
+    {"strict", FleetKeys::strict}, {"local", FleetKeys::local}, {"off", FleetKeys::off}};
+
 TextKey key_prefix(std::string& value) {
     return {[&value](std::string_view text) -> Refusal {
                 constexpr std::size_t longest = 64;
@@ -65,6 +68,13 @@ Section section_for(Fleet& s) {
             {"prefix", key_prefix(s.prefix),
              "Beginning of the names of all keys in the store. It must be the same on all nodes, and different for "
              "each fleet in one database.",
+             ""},
+            {"keys", one_of(s.keys, key_sharing),
+             "Whether an Idempotency-Key makes one message on all nodes together, or one on each of them. "
+             "\"strict\": on all nodes; while the store is away, mail with such a key is rejected temporarily "
+             "(451), because another node may have sent it. \"local\": on all nodes; while the store is away, "
+             "such mail is accepted, and a repetition on another node is sent again. \"off\": on each node alone. Mail "
+             "without a key never waits for the store.",
              ""},
         }};
 }

@@ -1,0 +1,69 @@
+#include "daemons/common/submission/idempotency/attempts.h"
+#include "daemons/common/submission/idempotency/fingerprint.h"
+#include "libspool/format/layout.h"
+#include <cerrno>
+#include <optional>
+#include <unistd.h>
+
+namespace common::idempotency {
+
+using decide::idempotency::decode;
+using decide::idempotency::Owner;
+using decide::idempotency::State;
+using decide::idempotency::Trace;
+using Fate = AttemptResult::Fate;
+
+namespace {
+
+AttemptResult result_of(const std::optional<store::Entry>& entry, const KeyStore::OwnerProbe& probe,
+                        const Attempt& attempt) {
+    if (!entry) return {.fate = Fate::gone};
+    const auto claim = decode(entry->value);
+    if (!claim) return {.fate = Fate::open}; // of a later version, or not ours at all
+    if (claim->id != attempt.id) return {.fate = Fate::gone};
+    const AttemptResult accepted{.fate = Fate::accepted, .expires = entry->expires};
+    if (claim->state == State::accepted) return accepted;
+    if (probe.state_of(claim->owner) == Owner::alive) return {.fate = Fate::open};
+    switch (probe.trace_of(claim->id)) { // in this order
+    case Trace::messages: return accepted;
+    case Trace::incoming: return {.fate = Fate::open};
+    case Trace::nowhere: break;
+    }
+    return {.fate = Fate::gone};
+}
+
+} // namespace
+
+Trace trace_of(const std::string& spool, spool::QueueId id) {
+    const auto there = [&](spool::Location location) {
+        return ::access((spool + "/" + spool::path_of(id, location)).c_str(), F_OK) == 0 || errno != ENOENT;
+    };
+    return there(spool::Location::incoming)   ? Trace::incoming
+           : there(spool::Location::messages) ? Trace::messages
+                                              : Trace::nowhere;
+}
+
+spool::Result<std::vector<AttemptResult>> results_of(store::Store& store, std::string_view boot,
+                                                     const KeyStore::OwnerProbe& probe,
+                                                     std::span<const Attempt> attempts, smtp::WallTime now) {
+    std::vector<AttemptResult> out(attempts.size());
+    if (!TRY(is_complete(store, boot, now))) return out;
+    for (std::size_t n = 0; n < attempts.size(); ++n)
+        out[n] = result_of(TRY(store.get(attempts[n].name, now)), probe, attempts[n]);
+    return out;
+}
+
+spool::Result<std::vector<NamedClaim>> accepted_keys(store::Store& store, std::string& after, std::size_t most,
+                                                     smtp::WallTime now) {
+    std::vector<NamedClaim> out;
+    for (auto& [name, entry] : TRY(store.walk("", after, most, now))) {
+        after = name;
+        auto claim = decode(entry.value);
+        const bool is_key = claim && name == name_in_store(claim->submitter, claim->key);
+        if (!is_key || claim->state != State::accepted || !is_shared(*claim)) continue;
+        out.push_back({.name = std::move(name), .what = *std::move(claim), .expires = entry.expires});
+    }
+    return out;
+}
+
+} // namespace common::idempotency
