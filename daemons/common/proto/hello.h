@@ -8,7 +8,7 @@
 namespace proto {
 
 // Raised with any change to any conversation: an upgrade restarts all daemons, so nothing older is spoken.
-inline constexpr std::uint32_t version = 10;
+inline constexpr std::uint32_t version = 11;
 
 enum class Role : std::uint8_t {
     master,

@@ -135,6 +135,8 @@ constexpr MetricDefinition all[] = {
      {"direction", change_directions}, {}},
     {MetricId::fleet_changes_waiting, "postrider_fleet_changes_waiting", gauge, number,
      "Changes of the suppression list that the store of the fleet has yet to get.", {}, {}},
+    {MetricId::fleet_tokens, "postrider_fleet_tokens_total", counter, number,
+     "Messages and connections that the store of the fleet let this node begin, by rates that all nodes share.", {}, {}},
     {MetricId::queue_loading, "postrider_queue_loading", gauge, number,
      "1 while the spool is being read at startup; the queue is then larger than shown.", {}, {}},
     {MetricId::queue_messages, "postrider_queue_messages", gauge, number, "Messages in the queue.", {}, {}},
