@@ -27,6 +27,14 @@ std::string count_text(std::uint64_t waiting) {
     return waiting < most_counted ? fmt::format("{}", waiting) : fmt::format("{} or more", most_counted);
 }
 
+std::vector<NodeCount::Seen> seen_in(const NodeList& list) {
+    const auto now = common::Loop::now().monotonic;
+    std::vector<NodeCount::Seen> out;
+    for (const auto& each : list.nodes())
+        out.push_back({each.name, list.age_of(each, now), each.facts.stopped, list.is_silent(each, now)});
+    return out;
+}
+
 } // namespace
 
 spool::Result<std::unique_ptr<Fleet>> Fleet::create(common::DaemonContext& context,
@@ -38,15 +46,19 @@ spool::Result<std::unique_ptr<Fleet>> Fleet::create(common::DaemonContext& conte
 
 Fleet::Fleet(common::DaemonContext& context, const std::string& node)
     : context_(context), problems_(context.report_problem), node_(node),
-      heartbeat_(std::make_unique<Heartbeat>(node_, Heartbeat::Dependencies{.loop = context.loop,
-                                                                            .facts = [this] { return facts(); },
-                                                                            .facts_wanted =
-                                                                                [this] {
-                                                                                    if (queue_manager_)
-                                                                                        queue_manager_->send(
-                                                                                            proto::fleet::AskFacts{});
-                                                                                },
-                                                                            .list_received = [this] { report(); }})),
+      heartbeat_(std::make_unique<Heartbeat>(
+          node_, Heartbeat::Dependencies{.loop = context.loop,
+                                         .facts = [this] { return facts(); },
+                                         .facts_wanted =
+                                             [this] {
+                                                 if (queue_manager_) queue_manager_->send(proto::fleet::AskFacts{});
+                                             },
+                                         .list_received =
+                                             [this] {
+                                                 count_.heard(seen_in(heartbeat_->list()),
+                                                              common::Loop::now().monotonic);
+                                                 report();
+                                             }})),
       suppressions_(std::make_unique<SuppressionSync>(
           SuppressionSync::Dependencies{.loop = context.loop,
                                         .log = context.log,
@@ -63,6 +75,16 @@ Fleet::Fleet(common::DaemonContext& context, const std::string& node)
                                                     },
                                                     message);
                                             }})),
+      tokens_(std::make_unique<RateTokens>(RateTokens::Dependencies{
+          .metrics = context.metrics,
+          .run =
+              [this](const redis::Script& script, const redis::Command& keys, const redis::Command& arguments,
+                     redis::Session::Done done) {
+                  if (store_->availability().state() != Availability::State::present) return false;
+                  store_->run(script, keys, arguments, std::move(done));
+                  return true;
+              },
+          .answer = [this](const proto::fleet::Tokens& answer) { queue_manager_->send(answer); }})),
       watch_(context.loop, [this] { report(); }) {
     watch_.start(watch_interval);
 }
@@ -74,10 +96,12 @@ void Fleet::reconfigure(common::DaemonConfig daemon_config) {
         auto former = store_->settings();
         former.fleet.expected_nodes = settings.fleet.expected_nodes;
         former.fleet.node = settings.fleet.node;
+        former.fleet.shares_rates = settings.fleet.shares_rates;
         return former == settings;
     };
     node_ = settings.fleet.node;
     expected_nodes_ = settings.fleet.expected_nodes;
+    shares_rates_ = settings.fleet.shares_rates;
     heartbeat_->rename(node_);
     if (!store_ || !same_store()) use_store(std::move(settings));
     if (auto socket = daemon_config.take("fleet"); socket && !control_)
@@ -96,6 +120,7 @@ void Fleet::reconfigure(common::DaemonConfig daemon_config) {
 void Fleet::use_store(StoreClient::Settings settings) {
     heartbeat_->use(nullptr);
     suppressions_->use(nullptr);
+    tokens_->start_over();
     if (store_) common::destroy_later(context_.loop, std::move(store_));
     store_ = std::make_unique<StoreClient>(context_.loop, context_.log, context_.metrics, std::move(settings),
                                            StoreClient::Callbacks{.ready =
@@ -113,6 +138,9 @@ void Fleet::connect_queue_manager() {
         context_.identity,
         ipc::Connector<proto::fleet::Message>::Callbacks{.on_message =
                                                              [this](proto::fleet::Message&& message) {
+                                                                 if (const auto* question =
+                                                                         std::get_if<proto::fleet::AskTokens>(&message))
+                                                                     return tokens_->ask(*question);
                                                                  const auto* facts =
                                                                      std::get_if<proto::fleet::Facts>(&message);
                                                                  if (!facts) return suppressions_->received(message);
@@ -123,6 +151,8 @@ void Fleet::connect_queue_manager() {
                                                              [this] {
                                                                  queue_manager_->send(proto::fleet::AskFacts{});
                                                                  suppressions_->connected();
+                                                                 sharing_.reset();
+                                                                 report();
                                                              },
                                                          .on_down =
                                                              [this](const std::string&) {
@@ -146,7 +176,25 @@ NodeFacts Fleet::facts() const {
 std::string Fleet::effect() const {
     if (!store_->availability().away()) return {};
     const auto waiting = suppressions_->waiting();
-    return std::string(works_alone) + (waiting == 0 ? "" : fmt::format("; {} of its own wait", count_text(waiting)));
+    return std::string(works_alone) + (waiting == 0 ? "" : fmt::format("; {} of its own wait", count_text(waiting))) +
+           divided_text();
+}
+
+// What the store being away means for rates that all nodes share.
+std::string Fleet::divided_text() const {
+    return shares_rates_ ? fmt::format("; it keeps to 1/{} of shared rates", count_.nodes(expected_nodes_)) : "";
+}
+
+void Fleet::share_rates(smtp::Monotonic now) {
+    const auto state = store_->availability().state();
+    if (state == Availability::State::starting) return; // the queue-manager waits a little for what it will be
+    const bool present = state == Availability::State::present;
+    if (present && std::exchange(was_away_, false)) count_.store_back(node_, now);
+    if (!present) was_away_ = true;
+    const proto::fleet::Sharing sharing{
+        .store = present, .nodes = count_.nodes(expected_nodes_), .missing = present ? count_.missing(now) : 0};
+    if (!queue_manager_ || sharing_ == sharing) return;
+    if (queue_manager_->send(sharing)) sharing_ = sharing;
 }
 
 void Fleet::report() {
@@ -154,10 +202,12 @@ void Fleet::report() {
     const auto now = common::Loop::now().monotonic;
     const auto& availability = store_->availability();
     suppressions_->use(availability.state() == Availability::State::present ? store_.get() : nullptr);
+    share_rates(now);
     // Master logs each change of it: it has nothing that changes while the store is away.
-    problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; this node works alone",
-                                                             store_->settings().fleet.store, availability.away_reason())
-                                               : "");
+    problems_.set("store", availability.away()
+                               ? fmt::format("store {} is away: {}; this node works alone{}",
+                                             store_->settings().fleet.store, availability.away_reason(), divided_text())
+                               : "");
     if (availability.state() == Availability::State::present) report_nodes(now);
     watch_.start(watch_interval);
 }
