@@ -33,7 +33,7 @@ struct AskSuppressions {
     Numbers numbers;
 };
 
-// May this node begin that many at the link, with that gap between them? Answered by TokensGranted; what waits for it stays here.
+// May this node begin that many at the link, with that gap between them? Answered by TokensGranted.
 struct AskTokens {
     std::uint64_t number = 0; // of the answer
     std::string_view link;
