@@ -64,8 +64,10 @@ def main():
             first.command("pause", "all")
             submit(first, rate * (seconds + 15))
             end = time.monotonic() + seconds + 10
-            for node, part in ((second, 1 / 3), (third, 1 / 20)):
-                threading.Thread(target=submit, args=(node, 10**9, rate * part, end), daemon=True).start()
+            loads = [threading.Thread(target=submit, args=(node, 10**9, rate * part, end), daemon=True)
+                     for node, part in ((second, 1 / 3), (third, 1 / 20))]
+            for each in loads:
+                each.start()
             first.command("resume", "all")
             wait_until(lambda: len(sink.messages) > 3 * rate, 60, "the first messages")
             begin, before = time.monotonic(), calls(redis)
@@ -82,6 +84,8 @@ def main():
             print(f"in one second {min(per_second)} to {max(per_second)}")
             print(f"calls of the store for tokens: {(after - before - heartbeats) / len(came):.3f} per message, "
                   f"{(after - before - heartbeats) / seconds:.1f} a second")
+            for each in loads:
+                each.join()
         finally:
             nodes.end()
             sink.stop()

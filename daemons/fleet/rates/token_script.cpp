@@ -10,18 +10,20 @@ using proto::fleet::AskTokens;
 using proto::fleet::Tokens;
 using redis::Reply;
 
-// Times in µs. A moment that lies too far ahead comes from a clock that was set back.
+// Times in µs. A moment that lies too far ahead comes from a clock that was set back; what is not equal to itself is no
+// number.
 const redis::Script& token_script() {
     static const redis::Script made(R"(
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local gap, count, horizon = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local born = tonumber(redis.call('GET', KEYS[1]) or '')
-if not born or born > now then
+if not born or born ~= born or born > now then
   born = now
   redis.call('SET', KEYS[1], string.format('%.0f', now))
 end
 local next = tonumber(redis.call('GET', KEYS[2]) or '') or 0
+if next ~= next then next = 0 end
 local start = math.max(math.min(next, now + horizon + gap), now, born + horizon)
 if start > now + horizon then return {0, 0, start - now - horizon} end
 local granted = math.min(count, math.floor((now + horizon - start) / gap) + 1)
