@@ -24,7 +24,7 @@ public:
     RateTokens(const RateTokens&) = delete;
     RateTokens& operator=(const RateTokens&) = delete;
 
-    // It is another store from now on; calls of the former one may never end.
+    // It is another store from now on; calls of the one before may never end.
     void start_over();
     void ask(const proto::fleet::AskTokens& question);
 
