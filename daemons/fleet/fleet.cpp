@@ -27,6 +27,14 @@ std::string count_text(std::uint64_t waiting) {
     return waiting < most_counted ? fmt::format("{}", waiting) : fmt::format("{} or more", most_counted);
 }
 
+std::vector<NodeCount::Seen> seen_in(const NodeList& list) {
+    const auto now = common::Loop::now().monotonic;
+    std::vector<NodeCount::Seen> out;
+    for (const auto& each : list.nodes())
+        out.push_back({each.name, list.age_of(each, now), each.facts.stopped, list.is_silent(each, now)});
+    return out;
+}
+
 } // namespace
 
 spool::Result<std::unique_ptr<Fleet>> Fleet::create(common::DaemonContext& context,
@@ -38,15 +46,19 @@ spool::Result<std::unique_ptr<Fleet>> Fleet::create(common::DaemonContext& conte
 
 Fleet::Fleet(common::DaemonContext& context, const std::string& node)
     : context_(context), problems_(context.report_problem), node_(node),
-      heartbeat_(std::make_unique<Heartbeat>(node_, Heartbeat::Dependencies{.loop = context.loop,
-                                                                            .facts = [this] { return facts(); },
-                                                                            .facts_wanted =
-                                                                                [this] {
-                                                                                    if (queue_manager_)
-                                                                                        queue_manager_->send(
-                                                                                            proto::fleet::AskFacts{});
-                                                                                },
-                                                                            .list_received = [this] { report(); }})),
+      heartbeat_(std::make_unique<Heartbeat>(
+          node_, Heartbeat::Dependencies{.loop = context.loop,
+                                         .facts = [this] { return facts(); },
+                                         .facts_wanted =
+                                             [this] {
+                                                 if (queue_manager_) queue_manager_->send(proto::fleet::AskFacts{});
+                                             },
+                                         .list_received =
+                                             [this] {
+                                                 count_.heard(seen_in(heartbeat_->list()),
+                                                              common::Loop::now().monotonic);
+                                                 report();
+                                             }})),
       suppressions_(std::make_unique<SuppressionSync>(
           SuppressionSync::Dependencies{.loop = context.loop,
                                         .log = context.log,
@@ -66,6 +78,16 @@ Fleet::Fleet(common::DaemonContext& context, const std::string& node)
       keys_(context, {.run = [this](const auto& script, const auto& keys, const auto& arguments,
                                     auto done) { store_->run(script, keys, arguments, std::move(done)); },
                       .key = [this](std::string_view name) { return store_->key(name); }}),
+      tokens_(std::make_unique<RateTokens>(RateTokens::Dependencies{
+          .metrics = context.metrics,
+          .run =
+              [this](const redis::Script& script, const redis::Command& keys, const redis::Command& arguments,
+                     redis::Session::Done done) {
+                  if (store_->availability().state() != Availability::State::present) return false;
+                  store_->run(script, keys, arguments, std::move(done));
+                  return true;
+              },
+          .answer = [this](const proto::fleet::Tokens& answer) { queue_manager_->send(answer); }})),
       watch_(context.loop, [this] { report(); }) {
     watch_.start(watch_interval);
 }
@@ -78,10 +100,12 @@ void Fleet::reconfigure(common::DaemonConfig daemon_config) {
         former.fleet.expected_nodes = settings.fleet.expected_nodes;
         former.fleet.node = settings.fleet.node;
         former.fleet.keys = settings.fleet.keys;
+        former.fleet.shares_rates = settings.fleet.shares_rates;
         return former == settings;
     };
     node_ = settings.fleet.node;
     expected_nodes_ = settings.fleet.expected_nodes;
+    shares_rates_ = settings.fleet.shares_rates;
     heartbeat_->rename(node_);
     keys_.reconfigure(settings.fleet, daemon_config.take("fleet-keys"), std::move(daemon_config.expected));
     if (!store_ || !same_store()) use_store(std::move(settings));
@@ -102,6 +126,7 @@ void Fleet::use_store(StoreClient::Settings settings) {
     heartbeat_->use(nullptr);
     suppressions_->use(nullptr);
     keys_.use("the store is not connected yet");
+    tokens_->start_over();
     if (store_) common::destroy_later(context_.loop, std::move(store_));
     store_ = std::make_unique<StoreClient>(context_.loop, context_.log, context_.metrics, std::move(settings),
                                            StoreClient::Callbacks{.ready =
@@ -120,6 +145,9 @@ void Fleet::connect_queue_manager() {
         context_.identity,
         ipc::Connector<proto::fleet::Message>::Callbacks{.on_message =
                                                              [this](proto::fleet::Message&& message) {
+                                                                 if (const auto* question =
+                                                                         std::get_if<proto::fleet::AskTokens>(&message))
+                                                                     return tokens_->ask(*question);
                                                                  const auto* facts =
                                                                      std::get_if<proto::fleet::Facts>(&message);
                                                                  if (!facts) return suppressions_->received(message);
@@ -130,6 +158,8 @@ void Fleet::connect_queue_manager() {
                                                              [this] {
                                                                  queue_manager_->send(proto::fleet::AskFacts{});
                                                                  suppressions_->connected();
+                                                                 sharing_.reset();
+                                                                 report();
                                                              },
                                                          .on_down =
                                                              [this](const std::string&) {
@@ -153,26 +183,44 @@ NodeFacts Fleet::facts() const {
 std::string Fleet::effect() const {
     if (!store_->availability().away()) return {};
     const auto waiting = suppressions_->waiting();
-    const auto keys = keys_.effect();
     return std::string(works_alone) + (waiting == 0 ? "" : fmt::format("; {} of its own wait", count_text(waiting))) +
-           (keys.empty() ? "" : fmt::format("; {}", keys));
+           meaning();
+}
+
+// What the store being away means for keys and rates that all nodes share; "" nothing.
+std::string Fleet::meaning() const {
+    const auto keys = keys_.effect();
+    return (keys.empty() ? "" : fmt::format("; {}", keys)) +
+           (shares_rates_ ? fmt::format("; it keeps to 1/{} of shared rates", count_.nodes(expected_nodes_)) : "");
+}
+
+void Fleet::share_rates(smtp::Monotonic now) {
+    const auto state = store_->availability().state();
+    if (state == Availability::State::starting) return; // the queue-manager waits a little for what it will be
+    const bool present = state == Availability::State::present;
+    if (present && std::exchange(was_away_, false)) count_.store_back(node_, now);
+    if (!present) was_away_ = true;
+    const proto::fleet::Sharing sharing{
+        .store = present, .nodes = count_.nodes(expected_nodes_), .missing = present ? count_.missing(now) : 0};
+    if (!queue_manager_ || sharing_ == sharing) return;
+    if (queue_manager_->send(sharing)) sharing_ = sharing;
 }
 
 void Fleet::report() {
     if (!store_) return; // it is being made
     const auto now = common::Loop::now().monotonic;
     const auto& availability = store_->availability();
-    auto* const present = availability.state() == Availability::State::present ? store_.get() : nullptr;
-    suppressions_->use(present);
+    const bool present = availability.state() == Availability::State::present;
+    suppressions_->use(present ? store_.get() : nullptr);
     // Of two nodes with one name, each would take the other's messages for its own.
     const bool namesake = heartbeat_->list().has_namesake();
     keys_.use(!present ? "the store is away" : namesake ? "another node has the name of this one" : "");
+    share_rates(now);
     // Master logs each change of it: it has nothing that changes while the store is away.
-    const auto keys = keys_.effect();
-    problems_.set("store", availability.away() ? fmt::format("store {} is away: {}; this node works alone{}{}",
-                                                             store_->settings().fleet.store, availability.away_reason(),
-                                                             keys.empty() ? "" : "; ", keys)
-                                               : "");
+    problems_.set("store", availability.away()
+                               ? fmt::format("store {} is away: {}; this node works alone{}",
+                                             store_->settings().fleet.store, availability.away_reason(), meaning())
+                               : "");
     if (present) report_eviction();
     if (present) report_nodes(now);
     watch_.start(watch_interval);

@@ -9,6 +9,8 @@
 #include "daemons/fleet/control.h"
 #include "daemons/fleet/heartbeat.h"
 #include "daemons/fleet/keys/key_sharing.h"
+#include "daemons/fleet/rates/node_count.h"
+#include "daemons/fleet/rates/rate_tokens.h"
 #include "daemons/fleet/store_client.h"
 #include "daemons/fleet/suppression_sync.h"
 #include <memory>
@@ -33,9 +35,11 @@ private:
     void connect_queue_manager();
     NodeFacts facts() const;
     std::string effect() const; // of the store being away; "": it is not
+    std::string meaning() const;
     void report();
     void report_eviction();
     void report_nodes(smtp::Monotonic now);
+    void share_rates(smtp::Monotonic now);
 
     common::DaemonContext& context_;
     common::Problems problems_;
@@ -43,13 +47,18 @@ private:
     std::unique_ptr<StoreClient> store_;
     std::optional<proto::fleet::Facts> facts_; // what the queue-manager said last
     std::uint32_t expected_nodes_ = 0;
-    std::string eviction_policy_;                 // as it was logged
-    std::string silent_;                          // as it was logged
-    smtp::Monotonic next_line_{};                 // about them, not before
-    bool namesake_ = false, clock_wrong_ = false; // likewise
+    bool shares_rates_ = false; // a route does
+    NodeCount count_;
+    bool was_away_ = false;
+    std::optional<proto::fleet::Sharing> sharing_; // as the queue-manager knows it
+    std::string eviction_policy_;                  // as it was logged
+    std::string silent_;                           // as it was logged
+    smtp::Monotonic next_line_{};                  // about them, not before
+    bool namesake_ = false, clock_wrong_ = false;  // likewise
     std::unique_ptr<Heartbeat> heartbeat_;
     std::unique_ptr<SuppressionSync> suppressions_;
     KeySharing keys_;
+    std::unique_ptr<RateTokens> tokens_;
     common::Timer watch_;
     std::unique_ptr<Control> control_;
     std::unique_ptr<ipc::Connector<proto::fleet::Message>> queue_manager_;

@@ -30,6 +30,8 @@ void ActionExecutor::execute(const decide::queue::AskSuppressions& action, const
     deps_.suppressions.check(action, step.of(action.numbers));
 }
 
+void ActionExecutor::execute(const decide::queue::AskTokens& action, const Step&) { deps_.rates.ask(action); }
+
 void ActionExecutor::execute(const decide::queue::OpenConnection& action, const Step& step) {
     deps_.agents.open(action, step.now);
 }

@@ -11,6 +11,7 @@
 #include "daemons/queue-manager/engine_driver/undelivered_log.h"
 #include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/events/system_events.h"
+#include "daemons/queue-manager/fleet/rate_exchange.h"
 #include "daemons/queue-manager/peers/categorizer_client.h"
 #include "daemons/queue-manager/peers/delivery_orders.h"
 #include "daemons/queue-manager/peers/report_client.h"
@@ -38,6 +39,7 @@ public:
         RouterClient& router;
         ReportClient& reports;
         DeliveryOrders& agents;
+        RateExchange& rates;
         std::function<bool()> keeps_failed; // finished messages that failed for a recipient (failed/)
     };
     explicit ActionExecutor(const Dependencies& dependencies) : deps_(dependencies) {}
@@ -58,6 +60,7 @@ private:
     void execute(const decide::queue::AskCategorizer& action, const Step& step);
     void execute(const decide::queue::AskRoute& action, const Step& step);
     void execute(const decide::queue::AskSuppressions& action, const Step& step);
+    void execute(const decide::queue::AskTokens& action, const Step& step);
     void execute(const decide::queue::OpenConnection& action, const Step& step);
     void execute(const decide::queue::Deliver& action, const Step& step);
     void execute(const decide::queue::CloseConnection& action, const Step& step);

@@ -159,6 +159,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                  .router = router_,
                  .reports = reports_,
                  .agents = orders_,
+                 .rates = rates_,
                  .keeps_failed = [this] { return keeps_failed(); }}),
       transfers_({.loop = context.loop,
                   .log = log_,
@@ -327,6 +328,7 @@ FleetLink::Dependencies QueueManager::fleet_dependencies() {
     return {.loop = context_.loop,
             .pool = pool_,
             .suppressions = suppressions_,
+            .rates = rates_,
             .facts =
                 [this] {
                     return proto::fleet::Facts{.messages = driver_.engine().counts().messages,

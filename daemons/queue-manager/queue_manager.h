@@ -166,6 +166,8 @@ private:
                             .filters = content_filters_}};
     DeliveryResults results_;
     MessageWriters writers_;
+    RateExchange rates_{
+        {.driver = driver_, .send = [this](const proto::fleet::AskTokens& question) { fleet_.ask(question); }}};
     ActionExecutor executor_;
     Transfers transfers_;
 

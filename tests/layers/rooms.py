@@ -47,8 +47,10 @@ ROOMS = {
     "daemons/decide/outcome": set(),
     # heaps, lists and slabs of the queue engine
     "daemons/decide/queue/containers": set(),
+    # rates that all nodes of a fleet keep together, as one node sees them
+    "daemons/decide/queue/rates": set(),
     # what the queue engine is told and says, its settings and listings, ladders, filters
-    "daemons/decide/queue": {"daemons/decide/hosts", "daemons/decide/outcome"},
+    "daemons/decide/queue": {"daemons/decide/hosts", "daemons/decide/outcome", "daemons/decide/queue/rates"},
     # the objects of the queue, the step that is taken for an event, terms by number
     "daemons/decide/queue/model": {"daemons/decide/queue", "daemons/decide/queue/containers"},
     # messages, deliveries, queues and links, and each queue's share of its link's turns
@@ -346,7 +348,7 @@ ROOMS = {
     "daemons/queue-manager/transfers": {"daemons/queue-manager/engine_driver", "daemons/queue-manager/events",
         "daemons/queue-manager/peers", "daemons/queue-manager/spool"},
     # what the fleet process asks for
-    "daemons/queue-manager/fleet": {"daemons/queue-manager/peers", "daemons/queue-manager/spool"},
+    "daemons/queue-manager/fleet": {"daemons/queue-manager/engine_driver", "daemons/queue-manager/peers", "daemons/queue-manager/spool"},
     # the control socket: one class for each kind of request
     "daemons/queue-manager/requests": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
         "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
@@ -361,10 +363,12 @@ ROOMS = {
     "daemons/transfer": set(),
     # the protocol of the store that nodes share: commands, replies, a session, whether it is there; pure
     "daemons/fleet/redis": set(),
-    # the store that nodes share: the connection, the heartbeat, the nodes
+    # rates that nodes share: tokens of the store, and how many nodes there are
+    "daemons/fleet/rates": {"daemons/decide/queue/rates", "daemons/fleet/redis"},
     # idempotency keys that nodes share: the writers that ask, and the queue-manager, which knows what became of them
     "daemons/fleet/keys": {"daemons/fleet/redis"},
-    "daemons/fleet": {"daemons/fleet/keys", "daemons/fleet/redis"},
+    # the store that nodes share: the connection, the heartbeat, the nodes
+    "daemons/fleet": {"daemons/fleet/keys", "daemons/fleet/rates", "daemons/fleet/redis"},
     # queries tables in databases for the other daemons
     "daemons/maps": set(),
     # finds the next hops of domains; MTA-STS policies and TLS reports

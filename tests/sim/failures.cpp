@@ -60,6 +60,7 @@ void World::start_engine(const std::vector<q::HealthSnapshot>& remembered) {
     for (const std::string& name : paused_links_) engine_->pause(q::Scope::link, name, now(), out_);
     for (const std::string& name : paused_queues_) engine_->pause(q::Scope::queue, name, now(), out_);
     for (const std::string& name : paused_pools_) engine_->pause(q::Scope::pool, name, now(), out_);
+    introduce_fleet();
     const auto workers = dice_.between(1, 3);
     for (int n = 0; n < workers; ++n)
         later(dice_.between(0, 1000), [this, i = incarnation_] {
@@ -212,6 +213,7 @@ void World::plan_trouble() {
     plan_hand(span);
     plan_times(span);
     plan_lookups(span);
+    plan_fleet(span);
 }
 
 void World::plan_trouble_of_processes(std::int64_t span) {

@@ -113,7 +113,7 @@ void move_on(std::int64_t& next, std::int64_t time, std::int64_t by) {
 void World::check_rate(Host& host) {
     std::int64_t longest = 0;
     for (const auto* each : rules_in_use(host))
-        longest = std::max(longest, gap(each->messages_per_second, each->messages_per_hour));
+        if (!shares(*each)) longest = std::max(longest, gap(each->messages_per_second, each->messages_per_hour));
     if (time_ < host.next_moment) wrong("mail faster than the route's rate");
     move_on(host.next_moment, time_, longest);
 }
@@ -121,7 +121,8 @@ void World::check_rate(Host& host) {
 // Where a link is not ready its ladder says when it is tried; after a restart the engine may remember that it is not.
 void World::check_connection_rate(Host& host) {
     std::int64_t longest = 0;
-    for (const auto* each : rules_in_use(host)) longest = std::max(longest, gap(each->connections_per_second, 0));
+    for (const auto* each : rules_in_use(host))
+        if (!shares(*each)) longest = std::max(longest, gap(each->connections_per_second, 0));
     const bool ready = host.health == q::Health::ready && (host.announced || incarnation_ == 1);
     if (time_ < host.next_connection && ready) wrong("connections faster than the route's rate");
     move_on(host.next_connection, time_, longest);

@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 World::World(std::uint64_t seed, std::ostream* log, Life life)
     : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c), rule_dice_(seed ^ 0x72756c65),
       policy_dice_(seed ^ 0x706f6c69), hand_dice_(seed ^ 0x68616e64), time_dice_(seed ^ 0x74696d65),
-      store_dice_(seed ^ 0x73746f72), lookup_dice_(seed ^ 0x6c6f6f6b), seed_(seed), life_(life), log_(log) {
+      store_dice_(seed ^ 0x73746f72), lookup_dice_(seed ^ 0x6c6f6f6b), fleet_dice_(seed ^ 0x666c6565), seed_(seed),
+      life_(life), log_(log) {
     wall_offset_ = 1'790'000'000 * second;
     time_ = 1000 * second;
     calm_ = dice_.chance(25) && life_ == Life::hours;
@@ -21,6 +22,7 @@ World::World(std::uint64_t seed, std::ostream* log, Life life)
     make_policies();
     make_stores();
     make_pools();
+    make_fleet();
     start_engine();
     if (life_ == Life::month)
         plan_month();

@@ -154,6 +154,7 @@ private:
     void does(const q::AskCategorizer& a);
     void does(const q::AskRoute& a);
     void does(const q::AskSuppressions& a);
+    void does(const q::AskTokens& a);
     void does(const q::OpenConnection& a);
     void does(const q::Deliver& a);
     void does(const q::CloseConnection& a);
@@ -215,9 +216,16 @@ private:
     q::Ladder ladder(std::string_view rule) const { return q::ladder_of(settings_, settings_of(rule)); }
     std::uint32_t strictest_limit(const Host& host) const;
     void check_rung(smtp::Duration wait, smtp::Duration rung, const std::string& what);
+    bool shares(const q::RouteSettings& its) const { return settings_.in_fleet && its.share_rates; }
     void check_rate(Host& host);
     void check_connection_rate(Host& host);
     void check_limit(const Host& host, std::size_t index);
+
+    // fleet.cpp
+    void make_fleet();
+    void introduce_fleet();
+    void tell_fleet();
+    void plan_fleet(std::int64_t span);
 
     // policies.cpp
     void make_policies();
@@ -288,7 +296,8 @@ private:
     Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
     Message* message(spool::QueueId id);
 
-    Dice dice_, list_dice_, pool_dice_, rule_dice_, policy_dice_, hand_dice_, time_dice_, store_dice_, lookup_dice_;
+    Dice dice_, list_dice_, pool_dice_, rule_dice_, policy_dice_, hand_dice_, time_dice_, store_dice_, lookup_dice_,
+        fleet_dice_;
     std::uint64_t seed_;
     Life life_;
     std::ostream* log_;
@@ -305,6 +314,13 @@ private:
     int timers_in_a_row_ = 0;
 
     q::Settings settings_;
+    q::FleetPresence fleet_;
+    bool fleet_known_ = false; // to this engine
+    struct TokensAsked {
+        bool open = false; // not answered yet
+        std::deque<std::int64_t> times;
+    };
+    std::map<std::pair<std::string, q::SharedRate>, TokensAsked> tokens_asked_;
     std::map<std::string, std::uint32_t, std::less<>> limits_; // of connections, by rule; the router says them
     std::string failed_rule_;                                  // of the connection that ended or told last
     std::unique_ptr<q::Engine> engine_;

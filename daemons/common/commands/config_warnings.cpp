@@ -72,6 +72,20 @@ std::string about_relayed_domains(const config::Config& config) {
     return {};
 }
 
+std::string about_shared_rates(const config::Config& config) {
+    for (const auto& [pattern, route] : config.queue.routes) {
+        if (!route.share_rates) continue;
+        if (route.messages_per_second == 0 && route.messages_per_hour == 0 && route.connections_per_second == 0)
+            return fmt::format("route.\"{}\".share_rates: the route has no rate: set messages_per_second, "
+                               "messages_per_hour or connections_per_second",
+                               pattern);
+        if (!config.fleet.enabled())
+            return fmt::format("route.\"{}\".share_rates: fleet.store is not set: each node has the whole rate",
+                               pattern);
+    }
+    return {};
+}
+
 // Those that servers are shown, each file once, with its key's.
 template <class Take> void for_each_shown_certificate(const config::Config& config, Take take) {
     std::vector<std::string> seen;
@@ -119,6 +133,7 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
     add(about_drop(config));
     add(about_content_filters(config));
     add(about_relayed_domains(config));
+    add(about_shared_rates(config));
     const auto text =
         config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
     for (auto& each : sending_warnings(config, auth::Credentials::parse(text).value_or(auth::Credentials{})))

@@ -84,6 +84,8 @@ void Settlement::settle_defaults(const System& system) {
     if (c.smtp_client.helo.empty()) c.smtp_client.helo = c.mta.hostname;
     if (c.mta.node.empty()) c.mta.node = c.mta.hostname;
     c.fleet.node = c.mta.node;
+    c.fleet.shares_rates =
+        std::ranges::any_of(c.queue.routes, [](const auto& route) { return route.second.share_rates; });
     if (!toml_.is_set("local.domains")) {
         c.local.domains = {c.mta.hostname};
         if (c.mta.origin_from == NameSource::mailname && c.mta.origin != c.mta.hostname)

@@ -1,9 +1,12 @@
 // fleet ↔ queue-manager: what the other nodes learn about this one, and the suppression list that all of them share.
 // fleet asks; the queue-manager answers, each question once and in any order, and says when it has changes to share.
 //
+// Besides, the queue-manager asks for tokens (fleet_rates.h).
+//
 //   AskFacts, AskPosition, AskOwn, AskAll, Merge, Shared   from fleet
 //   Facts, Position, Own, All, Merged, News                from the queue-manager
 #pragma once
+#include "daemons/common/proto/fleet_rates.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -117,7 +120,7 @@ struct Merged { // durably
     }
 };
 
-using Message =
-    std::variant<AskFacts, Facts, AskPosition, Position, AskOwn, Own, Shared, News, AskAll, All, Merge, Merged>;
+using Message = std::variant<AskFacts, Facts, AskPosition, Position, AskOwn, Own, Shared, News, AskAll, All, Merge,
+                             Merged, AskTokens, Tokens, Sharing>;
 
 } // namespace proto::fleet

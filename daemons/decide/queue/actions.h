@@ -33,6 +33,15 @@ struct AskSuppressions {
     Numbers numbers;
 };
 
+// May this node begin that many at the link, with that gap between them? Answered by TokensGranted.
+struct AskTokens {
+    std::uint64_t number = 0; // of the answer
+    std::string_view link;
+    SharedRate rate = SharedRate::messages;
+    smtp::Duration gap{};
+    std::uint32_t count = 0;
+};
+
 struct OpenConnection {
     AgentId agent = 0;
     ConnectionId connection = 0;
@@ -232,11 +241,12 @@ struct DomainForgotten { // no mail for it for a long time: what the router retu
     std::string_view domain;
 };
 
-using Action = std::variant<AskCategorizer, AskRoute, AskSuppressions, OpenConnection, Deliver, CloseConnection, Recall,
-                            CancelDelivery, RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
-                            RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired,
-                            NoticeDiscarded, NoticeSuspended, NoticeUndelivered, NoticeLink, NoticeQueue, LinkState,
-                            NoticeReset, RecordPolicy, LinkForgotten, DomainForgotten>;
+using Action =
+    std::variant<AskCategorizer, AskRoute, AskSuppressions, AskTokens, OpenConnection, Deliver, CloseConnection, Recall,
+                 CancelDelivery, RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
+                 RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired, NoticeDiscarded,
+                 NoticeSuspended, NoticeUndelivered, NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy,
+                 LinkForgotten, DomainForgotten>;
 
 struct Actions {
     std::vector<Action> list;

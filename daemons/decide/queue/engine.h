@@ -32,6 +32,9 @@ public:
     void suppression_changed(const SuppressionChanged& event, smtp::Now now, Actions& out);
     void suppressions_known(const SuppressionsKnown& event, smtp::Now now, Actions& out);
 
+    void fleet_changed(const FleetPresence& presence, smtp::Now now, Actions& out);
+    void tokens_granted(const TokensGranted& event, smtp::Now now, Actions& out);
+
     // capacity: connections it accepts. An id may be used again after agent_gone().
     void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now, Actions& out);
     void agent_gone(AgentId agent, AgentExit how, smtp::Now now, Actions& out);

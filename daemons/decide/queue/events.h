@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/decide/hosts/route_kind.h"
 #include "daemons/decide/outcome/failure.h"
+#include "daemons/decide/queue/rates/rate_lease.h"
 #include "daemons/decide/queue/settings.h"
 #include "libsmtp/delivery/outcome.h"
 #include "libsmtp/delivery/remote_reply.h"
@@ -148,6 +149,24 @@ struct SuppressionsKnown {
     DeliveryId delivery = 0;
     bool known = true; // false: the list cannot be read; asked again after categorize_retry
     std::span<const Suppressed> suppressed;
+};
+
+// ---- the fleet ----
+
+// Of the beginnings that all nodes together limit.
+enum class SharedRate : std::uint8_t { messages, connections, last_ = connections };
+
+// What is known of the other nodes.
+struct FleetPresence {
+    bool store = false;        // AskTokens will be answered
+    std::uint32_t nodes = 0;   // seen last, this one included; 0: not known
+    std::uint32_t missing = 0; // of them: FleetState::missing
+    bool operator==(const FleetPresence&) const = default;
+};
+
+// The answer to AskTokens.
+struct TokensGranted {
+    RateLease::Answer answer;
 };
 
 // ---- agents ----

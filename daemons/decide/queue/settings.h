@@ -44,6 +44,7 @@ struct RouteSettings {
     smtp::Duration glitch_interval{}, retry_interval{}, retry_interval_after{};
     std::uint32_t glitch_count = 0, retry_count = 0, failures_before_problem = 0;
     std::uint32_t messages_per_second = 0, messages_per_hour = 0, connections_per_second = 0; // 0: no limit
+    bool share_rates = false; // they are limits of all nodes of the fleet together
     std::string retry_policy;
     bool by_backlog = false; // a further connection only for `batch` deliveries more, however long they wait
     // Rejected credentials: mail waits for valid ones, or is returned.
@@ -102,6 +103,10 @@ struct Settings : Ladder {
     smtp::Duration settle_after = std::chrono::seconds(2);
     // A link or queue with nothing to do and nothing to remember is forgotten after this.
     smtp::Duration forget_after = std::chrono::minutes(10);
+
+    // Routes may share their rates with other nodes; how many these are, if nothing else is known.
+    bool in_fleet = false;
+    std::uint32_t expected_nodes = 0;
 
     std::map<std::string, RouteSettings, std::less<>> routes; // by pattern
     std::vector<RetryPolicy> policies;

@@ -70,6 +70,11 @@ std::string limits(const Side& now, const Side& then, const RouteRule* before, c
     add(stricter("messages_per_second", a.queueing.messages_per_second, b.queueing.messages_per_second));
     add(stricter("messages_per_hour", a.queueing.messages_per_hour, b.queueing.messages_per_hour));
     add(stricter("connections_per_second", a.queueing.connections_per_second, b.queueing.connections_per_second));
+    if (then.config.fleet.enabled() && b.queueing.share_rates &&
+        !(now.config.fleet.enabled() && a.queueing.share_rates) &&
+        (b.queueing.messages_per_second > 0 || b.queueing.messages_per_hour > 0 ||
+         b.queueing.connections_per_second > 0))
+        add("its rates are shared by all nodes");
     return fmt::format("{}", fmt::join(out, ", "));
 }
 

@@ -44,6 +44,8 @@ decide::queue::Reason softened(decide::queue::Reason reason) {
 decide::queue::Settings engine_settings(const config::Config& config) {
     auto out = config.queue;
     out.soft_bounce = config.bounce.soft_bounce;
+    out.in_fleet = config.fleet.enabled();
+    out.expected_nodes = config.fleet.expected_nodes;
     return out;
 }
 

@@ -58,7 +58,8 @@ messages::All all_in(const SuppressionList* list, std::string after) {
 
 FleetLink::FleetLink(Dependencies dependencies)
     : deps_(std::move(dependencies)),
-      service_(deps_.loop, {[] {}, [] {}, [this](messages::Message&& message) { received(std::move(message)); }}) {}
+      service_(deps_.loop, {[] {}, [this] { deps_.rates.disconnected(); },
+                            [this](messages::Message&& message) { received(std::move(message)); }}) {}
 
 void FleetLink::attach(std::unique_ptr<Channel> channel) {
     ++connection_;
@@ -72,6 +73,8 @@ void FleetLink::received(messages::Message&& message) {
     if (auto* all = std::get_if<messages::AskAll>(&message))
         answer<messages::All>(
             [after = std::move(all->after)](const SuppressionList* list) { return all_in(list, after); });
+    if (const auto* tokens = std::get_if<messages::Tokens>(&message)) deps_.rates.received(*tokens);
+    if (const auto* sharing = std::get_if<messages::Sharing>(&message)) deps_.rates.received(*sharing);
     if (auto* order = std::get_if<messages::Merge>(&message)) merge(std::move(*order));
     if (auto* order = std::get_if<messages::Shared>(&message)) note_shared(std::move(*order));
 }

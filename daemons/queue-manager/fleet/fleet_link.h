@@ -3,6 +3,7 @@
 // the store that nodes share.
 #pragma once
 #include "daemons/common/proto/fleet.h"
+#include "daemons/queue-manager/fleet/rate_exchange.h"
 #include "daemons/queue-manager/peers/service.h"
 #include "daemons/queue-manager/spool/suppressions.h"
 #include <cstdint>
@@ -20,6 +21,7 @@ public:
         common::Loop& loop;
         spool::CommitPool& pool;
         Suppressions& suppressions;
+        RateExchange& rates;
         std::function<proto::fleet::Facts()> facts;
         std::function<std::vector<std::string>()> local_domains; // whose postmasters are never suppressed
     };
@@ -30,6 +32,7 @@ public:
     void attach(std::unique_ptr<Channel> channel);
     // The list has a change for the other nodes.
     void to_share() { service_.ask(proto::fleet::News{}); }
+    void ask(const proto::fleet::AskTokens& question) { static_cast<void>(service_.ask(question)); }
 
 private:
     void received(proto::fleet::Message&& message);

@@ -24,3 +24,18 @@ TEST_CASE("a table that has every domain relays for everybody") {
           std::vector<std::string>{"relay.domain_tables: static:all has every domain: mail is relayed from all clients "
                                    "to all domains"});
 }
+
+TEST_CASE("rates that cannot be shared") {
+    config::Config config;
+    auto& route = config.queue.routes["x.example"];
+    route.share_rates = true;
+    CHECK(common::config_warnings(config, {}) ==
+          std::vector<std::string>{"route.\"x.example\".share_rates: the route has no rate: set messages_per_second, "
+                                   "messages_per_hour or connections_per_second"});
+    route.messages_per_hour = 100;
+    CHECK(common::config_warnings(config, {}) ==
+          std::vector<std::string>{
+              "route.\"x.example\".share_rates: fleet.store is not set: each node has the whole rate"});
+    config.fleet.store = "redis://127.0.0.1";
+    CHECK(common::config_warnings(config, {}).empty());
+}

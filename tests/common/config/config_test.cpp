@@ -403,6 +403,7 @@ next_hop = "[a.example]"
 messages_per_second = 5
 messages_per_hour = 100
 connections_per_second = 2
+share_rates = true
 retry_policy = "quick"
 glitch_interval = "7s"
 reply_overrides = ["550 5.7.1 at MAIL is temporary"]
@@ -415,6 +416,8 @@ reply_overrides = ["550 5.7.1 at MAIL is temporary"]
     CHECK(route.messages_per_second == 5);
     CHECK(route.messages_per_hour == 100);
     CHECK(route.connections_per_second == 2);
+    CHECK(route.share_rates);
+    CHECK(c.fleet.shares_rates);
     CHECK(route.retry_policy == "quick");
     CHECK(route.glitch_interval == 7s);
     CHECK(c.routes[0].replies[0].to_string() == "550 5.7.1 at MAIL is temporary");

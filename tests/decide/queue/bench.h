@@ -156,6 +156,14 @@ public:
     // What was said.
     std::vector<Handed> handed;
     std::vector<Checked> checks; // of the suppression list, left to the test to answer
+    struct AskedTokens {
+        std::uint64_t number = 0;
+        std::string link;
+        SharedRate rate = SharedRate::messages;
+        smtp::Duration gap{};
+        std::uint32_t count = 0;
+    };
+    std::vector<AskedTokens> tokens; // left to the test to answer
     std::vector<ConnectionId> opened;
     std::vector<double> tries; // times of OpenConnection
     std::vector<spool::QueueId> removed, active, moved, expired, asked, held;
@@ -201,6 +209,9 @@ private:
     }
     void act(const AskSuppressions& a, const Actions& said) {
         checks.push_back({a.delivery, a.id, {said.of(a.numbers).begin(), said.of(a.numbers).end()}});
+    }
+    void act(const AskTokens& a, const Actions&) {
+        tokens.push_back({a.number, std::string(a.link), a.rate, a.gap, a.count});
     }
     void act(const AskRoute& a, const Actions&) {
         const std::string domain(a.domain);

@@ -78,6 +78,18 @@ TEST_CASE("stricter limits are told, looser ones are not") {
     CHECK(effects(route, route + "\n[queue]\nconnections_mx = 3\n", queue("x.example")) == Texts{});
 }
 
+TEST_CASE("rates that become those of all nodes") {
+    const std::string fleet = "[mta]\nnode = \"mx1\"\n[fleet]\nstore = \"redis://192.0.2.9\"\n";
+    const std::string route = "[route.\"x.example\"]\nnext_hop = \"[192.0.2.1]\"\nmessages_per_hour = 10\n";
+    const std::string shared = route + "share_rates = true\n";
+    CHECK(effects(fleet + route, fleet + shared, queue("x.example")) ==
+          Texts{"limited: its rates are shared by all nodes"});
+    CHECK(effects(shared, fleet + shared, queue("x.example")) == Texts{"limited: its rates are shared by all nodes"});
+    CHECK(effects(fleet + shared, fleet + shared, queue("x.example")) == Texts{});
+    CHECK(effects(fleet + shared, fleet + route, queue("x.example")) == Texts{});
+    CHECK(effects(route, shared, queue("x.example")) == Texts{}); // alone
+}
+
 TEST_CASE("other times, more TLS, other addresses") {
     const std::string route = "[route.\"x.example\"]\nnext_hop = \"[192.0.2.1]\"\n";
     const std::string policy = "\n[retry.slowly]\nkind = \"fixed\"\ninterval = \"1h\"\nattempts = 3\n";

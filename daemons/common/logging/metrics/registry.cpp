@@ -140,6 +140,8 @@ constexpr MetricDefinition all[] = {
      "Idempotency keys that were compared with those of the other nodes, by result: refused or taken alone because the "
      "store of the fleet could not be asked.",
      {"result", shared_key_results}, {}},
+    {MetricId::fleet_tokens, "postrider_fleet_tokens_total", counter, number,
+     "Messages and connections that the store of the fleet let this node begin, by rates that all nodes share.", {}, {}},
     {MetricId::queue_loading, "postrider_queue_loading", gauge, number,
      "1 while the spool is being read at startup; the queue is then larger than shown.", {}, {}},
     {MetricId::queue_messages, "postrider_queue_messages", gauge, number, "Messages in the queue.", {}, {}},

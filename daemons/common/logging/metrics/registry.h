@@ -24,6 +24,7 @@ enum class MetricId : std::uint8_t {
     // the fleet
     fleet_store_away, fleet_calls, fleet_call_seconds, fleet_nodes, fleet_changes, fleet_changes_waiting,
     fleet_keys,
+    fleet_tokens,
     // the queue
     queue_loading, queue_messages, queue_deliveries, queue_connections, queue_oldest_age, queue_links, queue_links_failing,
     accepting, delivering, spool_free_bytes, spool_size_bytes, spool_free_inodes,

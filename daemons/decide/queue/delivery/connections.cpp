@@ -61,7 +61,7 @@ Slot Connections::make(Slot link, Agent& by, Slot queue) {
     c.last_done = step_.now();
     ++by.connections;
     ++l.opening;
-    l.next_connection = links_.next_at(l.next_connection) + l.connection_gap;
+    links_.connection_begins(link);
     l.connections.push(*this, slot, End::back);
     step_.emit(
         OpenConnection{by.id, id_of(slot), l.name, queue == none ? std::string_view() : queues_[queue].domain()});

@@ -42,12 +42,15 @@ void Dispatcher::pump(Slot link) {
         if (l.down && !(l.pool != 0 && gates_.pools.contains(pools_[l.pool]))) probe(link);
         return;
     }
-    if (!links_.rate_open(link)) return;
+    if (step_.now() < l.next_message) {
+        links_.timers.bring_forward(link, l.next_message);
+        return;
+    }
     if (l.health.health != Health::ready) {
         if (l.health.probing) return;
         if (const auto due = std::max(l.health.due, l.address_limit_until); step_.now() < due)
             links_.timers.bring_forward(link, due);
-        else
+        else if (links_.rate_open(link))
             l.health.probing = open_one(link);
         return;
     }
@@ -73,7 +76,8 @@ void Dispatcher::pump(Slot link) {
         slot = next;
     }
     while (l.offer > 0 && usable < wanted(l) && l.open() < l.window.size()) {
-        const smtp::Monotonic wait_until = std::max({l.not_before, l.next_connection, l.address_limit_until});
+        smtp::Monotonic wait_until = std::max({l.not_before, l.next_connection, l.address_limit_until});
+        if (step_.now() >= wait_until) wait_until = links_.shared_rates_open(link, wanted(l) - usable);
         if (step_.now() < wait_until) {
             links_.timers.bring_forward(link, wait_until);
             return;
@@ -180,7 +184,7 @@ void Dispatcher::hand_over(Slot connection, Slot slot) {
     connections_.leave_idle(connection);
     if (c.deliveries.empty() && c.state == ConnectionState::up) c.last_done = step_.now();
     if (l.in_flight == 0) l.last_progress = step_.now();
-    l.next_message = links_.next_at(l.next_message) + l.message_gap;
+    links_.message_begins(c.link);
     // If due at once, it has been waiting since it arrived.
     const smtp::WallTime queued = std::max(step_.wall_of(d.due), smtp::WallTime(smtp::Duration(m.arrival)));
     d.state = DeliveryState::active;

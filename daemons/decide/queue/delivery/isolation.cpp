@@ -26,11 +26,12 @@ bool Isolation::may_try(const Delivery& d) const {
     if (q.link == none || q.is_paused()) return false;
     const Link& l = links_[q.link];
     if (l.paused || l.open() >= l.window.limit() || step_.now() < opens_at(l)) return false;
-    if (q.health.health == Health::ready && l.health.health == Health::ready) return true;
     const auto may = [&](const HealthState& h) {
         return h.health == Health::ready || (!h.probing && step_.now() >= h.due);
     };
-    return may(q.health) && may(l.health) && l.offer == 0;
+    const bool ready = q.health.health == Health::ready && l.health.health == Health::ready;
+    return (ready || (may(q.health) && may(l.health) && l.offer == 0)) &&
+           links_.shared_rates_open(q.link, 1) <= step_.now();
 }
 
 Slot Isolation::next_suspect(AgentKind kind) {
@@ -126,7 +127,10 @@ std::optional<smtp::Monotonic> Isolation::next() const {
             const Queue& q = queues_[deliveries_[slot].queue];
             if (q.health.health != Health::ready) sooner(q.health.due);
             if (q.link != none && links_[q.link].health.health != Health::ready) sooner(links_[q.link].health.due);
-            if (q.link != none) sooner(opens_at(links_[q.link]));
+            if (q.link == none) continue;
+            const Link& l = links_[q.link];
+            sooner(opens_at(l));
+            if (!l.paused && !q.is_paused()) sooner(std::max(links_.next_message(l), links_.next_connection(l)));
         }
     }
     return next;

@@ -47,6 +47,12 @@ void Engine::suppression_changed(const SuppressionChanged& event, smtp::Now now,
 void Engine::suppressions_known(const SuppressionsKnown& event, smtp::Now now, Actions& out) {
     handle(*parts_, now, out, [&] { parts_->suppression.known(event); });
 }
+void Engine::fleet_changed(const FleetPresence& presence, smtp::Now now, Actions& out) {
+    handle(*parts_, now, out, [&] { parts_->links.fleet_changed(presence); });
+}
+void Engine::tokens_granted(const TokensGranted& event, smtp::Now now, Actions& out) {
+    handle(*parts_, now, out, [&] { parts_->links.tokens_granted(event); });
+}
 void Engine::agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now, Actions& out) {
     handle(*parts_, now, out, [&] { parts_->connections.attach_agent(agent, kind, capacity); });
 }

@@ -29,6 +29,7 @@
 #include "daemons/decide/queue/model/terms.h"
 #include "daemons/decide/queue/tables/age_watch.h"
 #include "daemons/decide/queue/tables/deliveries.h"
+#include "daemons/decide/queue/tables/fleet_rates.h"
 #include "daemons/decide/queue/tables/links.h"
 #include "daemons/decide/queue/tables/messages.h"
 #include "daemons/decide/queue/tables/queues.h"
@@ -64,7 +65,8 @@ struct Engine::Parts {
     Deliveries deliveries{step, messages};
     Flows flows{deliveries};
     AgeWatch ages{settings, step, terms, messages};
-    Links links{settings, step, gates, services, terms, pools, snapshots};
+    FleetRates fleet{settings, step};
+    Links links{settings, step, gates, services, terms, pools, snapshots, fleet};
     Queues queues{step, gates, pools, snapshots, links};
     RouteLookups lookups{step, services, pools, queues};
     Scheduler scheduler{settings, step, links, queues, lookups};

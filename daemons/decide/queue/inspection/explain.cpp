@@ -115,12 +115,15 @@ Explanation explanation(const View& view, Slot slot, std::uint32_t counted) {
                            "but counts";
     }
     if (!l) return out;
-    auto& rate = gate(Gate::rate, d.state != DeliveryState::ready || view.step.now() >= l->next_message);
+    const auto next = view.links.next_message(*l);
+    auto& rate = gate(Gate::rate, d.state != DeliveryState::ready || view.step.now() >= next);
     if (!rate.open) {
-        rate.text = "the route's rate limit is reached for now";
+        const bool own = view.step.now() < l->next_message;
+        rate.text = own ? "the route's rate limit is reached for now" : shared_rate_text(*l);
         rate.reason.text =
-            fmt::format("route.\"{}\".messages_per_second, messages_per_hour", view.terms.rule(l->rate_rule).name);
-        until(rate, l->next_message);
+            fmt::format("route.\"{}\".messages_per_second, messages_per_hour{}",
+                        view.terms.rule(own ? l->rate_rule : l->shared_rule).name, own ? "" : ", share_rates");
+        until(rate, next);
     }
     auto& window = gate(Gate::window, true);
     bool agent_free = false;

@@ -51,6 +51,13 @@ std::string route_wait_text(const View& view, const Queue& q) {
     return "its next hop has not been looked up yet";
 }
 
+std::string shared_rate_text(const Link& l) {
+    const auto& lease = l.shared[SharedRate::messages];
+    if (!lease->divided()) return "the rate limit that all nodes of the fleet share is reached for now";
+    return fmt::format("this node's part of the rate limit that all nodes of the fleet share, 1/{}, is reached for now",
+                       lease->nodes());
+}
+
 // Its own health is good; that of its domains may not be (TLS that one of them needs, say).
 std::string idle_reason(const View& view, const Link& l, const QueueBackoffs& resting) {
     if (l.in_flight > 0 || l.opening > 0) return "";
@@ -70,6 +77,7 @@ std::string idle_reason(const View& view, const Link& l, const QueueBackoffs& re
                : resting.waiting > 0 ? "no waiting message is due yet"
                                      : "nothing is due";
     if (view.step.now() < l.next_message) return "its rate limit is reached for now";
+    if (view.step.now() < view.links.next_message(l)) return shared_rate_text(l);
     if (l.wants_connection)
         return view.connections.has_room() ? "no delivery agent has a free connection"
                                            : "other links use all of queue.connections_total";

@@ -9,6 +9,7 @@
 #include "daemons/decide/queue/listing.h"
 #include "daemons/decide/queue/model/closed_times.h"
 #include "daemons/decide/queue/model/lanes.h"
+#include "daemons/decide/queue/model/shared_rates.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -197,6 +198,7 @@ struct Rule {
     std::string name;
     Ladder ladder;
     smtp::Duration message_gap{}, connection_gap{}; // by the rates; 0: none
+    bool share_rates = false;                       // they are those of all nodes together
     std::uint16_t policy = 0;
     bool by_backlog = false;
     bool bounces_on_auth_failure = false; // fails mail at once if credentials are rejected
@@ -243,8 +245,10 @@ struct Link {
     std::vector<LinkTerms> terms; // of its queues; the strictest of each number holds:
     std::uint32_t limit = 0;      // of its connections
     smtp::Duration message_gap{}, connection_gap{};
+    SharedRates shared;                                // those that all nodes keep together
     bool by_backlog = false;                           // set by one of them
     std::uint16_t limit_rule = 0, rate_rule = 0;       // which rule the limit and the message rate come from; 0: none
+    std::uint16_t shared_rule = 0;                     // the same for the shared message rate
     std::vector<LinkFailure> history;                  // the last of them, oldest first
     bool down = false;                                 // reported to the router
     smtp::Monotonic retry_since{};                     // {}: not in retry

@@ -34,6 +34,7 @@ void Terms::configure() {
         rule.ladder = ladder_of(settings_, route);
         rule.message_gap = gap(route.messages_per_second, route.messages_per_hour);
         rule.connection_gap = gap(route.connections_per_second, 0);
+        rule.share_rates = settings_.in_fleet && route.share_rates;
         rule.by_backlog = route.by_backlog;
         rule.bounces_on_auth_failure = route.auth_failure == RouteSettings::AuthFailure::giving_back;
         rule.policy = route.retry_policy == policies_[named_exchange].name ? 0 : policy_of(route.retry_policy);

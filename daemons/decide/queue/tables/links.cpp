@@ -5,9 +5,9 @@
 namespace decide::queue {
 
 Links::Links(const Settings& settings, Step& step, const Gates& gates, const Services& services, const Terms& terms,
-             NumberedNames& pools, Snapshots& snapshots)
+             NumberedNames& pools, Snapshots& snapshots, FleetRates& fleet)
     : settings_(settings), step_(step), gates_(gates), services_(services), terms_(terms), pools_(pools),
-      snapshots_(snapshots) {}
+      snapshots_(snapshots), fleet_(fleet) {}
 
 Slot Links::find(std::string_view name) const {
     const auto known = by_name_.find(name);
@@ -44,6 +44,7 @@ Slot Links::find_or_add(std::string_view name, AgentKind kind, bool mx) {
 
 void Links::forget(Slot link) {
     by_name_.erase((*this)[link].name);
+    fleet_.forget((*this)[link]);
     release(link);
 }
 
@@ -75,7 +76,8 @@ void Links::settle_terms(Slot link) {
     if (l.kind == AgentKind::local) return;
     l.limit = 0;
     l.message_gap = l.connection_gap = {};
-    l.limit_rule = l.rate_rule = 0;
+    l.limit_rule = l.rate_rule = l.shared_rule = 0;
+    smtp::Duration shared_messages{}, shared_connections{};
     l.by_backlog = false;
     const std::uint32_t usual = l.mx ? settings_.connections_mx : settings_.connections_route;
     std::uint32_t strictest = 0;
@@ -87,13 +89,17 @@ void Links::settle_terms(Slot link) {
             l.limit = each.connections;
             l.limit_rule = each.rule;
         }
-        if (rule.message_gap > l.message_gap) {
-            l.message_gap = rule.message_gap;
-            l.rate_rule = each.rule;
+        auto& message_gap = rule.share_rates ? shared_messages : l.message_gap;
+        if (rule.message_gap > message_gap) {
+            message_gap = rule.message_gap;
+            (rule.share_rates ? l.shared_rule : l.rate_rule) = each.rule;
         }
         l.by_backlog = l.by_backlog || rule.by_backlog;
-        l.connection_gap = std::max(l.connection_gap, rule.connection_gap);
+        auto& connection_gap = rule.share_rates ? shared_connections : l.connection_gap;
+        connection_gap = std::max(connection_gap, rule.connection_gap);
     }
+    fleet_.set_gap(l, SharedRate::messages, shared_messages);
+    fleet_.set_gap(l, SharedRate::connections, shared_connections);
     l.window.set_limit(limit_of(l));
 }
 
@@ -105,10 +111,62 @@ smtp::Monotonic Links::next_at(smtp::Monotonic due) const {
 }
 
 bool Links::rate_open(Slot link) {
-    const Link& l = (*this)[link];
-    if (step_.now() >= l.next_message) return true;
-    timers.bring_forward(link, l.next_message);
+    Link& l = (*this)[link];
+    if (step_.now() < l.next_message) {
+        timers.bring_forward(link, l.next_message);
+        return false;
+    }
+    if (fleet_.may_begin(link, l, SharedRate::messages, std::max(l.offer, 1U))) return true;
+    timers.bring_forward(link, fleet_.opens_at(l, SharedRate::messages));
     return false;
+}
+
+smtp::Monotonic Links::next_message(const Link& l) const {
+    return std::max(l.next_message, fleet_.opens_at(l, SharedRate::messages));
+}
+
+smtp::Monotonic Links::next_connection(const Link& l) const {
+    return std::max(l.next_connection, fleet_.opens_at(l, SharedRate::connections));
+}
+
+// The token of the slower rate is harder to get, and good for longer: it comes first. One that would have to wait for
+// the other is not asked for.
+smtp::Monotonic Links::shared_rates_open(Slot link, std::uint32_t waiting) {
+    Link& l = (*this)[link];
+    const auto gap = [&](SharedRate rate) { return l.shared[rate] ? l.shared[rate]->gap() : smtp::Duration{}; };
+    const bool connection_first = gap(SharedRate::connections) > gap(SharedRate::messages);
+    const auto first = connection_first ? SharedRate::connections : SharedRate::messages;
+    const auto second = connection_first ? SharedRate::messages : SharedRate::connections;
+    for (const SharedRate each : {first, second})
+        if (!fleet_.may_begin(link, l, each, each == SharedRate::messages ? std::max(l.offer, 1U) : waiting))
+            return fleet_.opens_at(l, each);
+    return {};
+}
+
+void Links::message_begins(Slot link) {
+    Link& l = (*this)[link];
+    l.next_message = next_at(l.next_message) + l.message_gap;
+    fleet_.take(l, SharedRate::messages);
+}
+
+void Links::connection_begins(Slot link) {
+    Link& l = (*this)[link];
+    l.next_connection = next_at(l.next_connection) + l.connection_gap;
+    fleet_.take(l, SharedRate::connections);
+}
+
+void Links::fleet_changed(const FleetPresence& presence) {
+    if (!fleet_.set_state(presence)) return;
+    for (Slot slot = 1; slot <= top(); ++slot)
+        if (const Link& l = (*this)[slot]; l.shared[SharedRate::messages] || l.shared[SharedRate::connections])
+            schedule(slot);
+}
+
+void Links::tokens_granted(const TokensGranted& event) {
+    const Slot link = FleetRates::link_of(event.answer.number);
+    if (link == none || link > top() || (*this)[link].name.empty()) return;
+    fleet_.answered((*this)[link], event);
+    schedule(link);
 }
 
 bool Links::may_go_down(const Link& l) const {

@@ -6,6 +6,7 @@
 #include "daemons/decide/queue/model/names.h"
 #include "daemons/decide/queue/model/step.h"
 #include "daemons/decide/queue/model/terms.h"
+#include "daemons/decide/queue/tables/fleet_rates.h"
 #include "daemons/decide/queue/tables/snapshots.h"
 #include <string_view>
 #include <vector>
@@ -15,7 +16,7 @@ namespace decide::queue {
 class Links : public Slab<Link> {
 public:
     Links(const Settings& settings, Step& step, const Gates& gates, const Services& services, const Terms& terms,
-          NumberedNames& pools, Snapshots& snapshots);
+          NumberedNames& pools, Snapshots& snapshots, FleetRates& fleet);
     Links(const Links&) = delete;
     Links& operator=(const Links&) = delete;
 
@@ -29,8 +30,16 @@ public:
     void join_terms(const Queue& queue);            // of its link
     void leave_terms(const Queue& queue);           // settled when another joins, or by settle_terms()
     void settle_terms(Slot link);
-    bool rate_open(Slot link);                          // may a message go over it now? else sets its timer
-    smtp::Monotonic next_at(smtp::Monotonic due) const; // from when the next gap of a rate counts
+    bool rate_open(Slot link); // may a message go over it now? else sets its timer
+    // By its rates: may another message, or connection, begin at some time, {} now? `waiting`: how many are wanted.
+    smtp::Monotonic next_message(const Link& link) const;
+    smtp::Monotonic next_connection(const Link& link) const;
+    // When the rates that the nodes share let a message begin on a connection of its own; {} now. Asks for tokens.
+    smtp::Monotonic shared_rates_open(Slot link, std::uint32_t waiting);
+    void message_begins(Slot link);
+    void connection_begins(Slot link);
+    void fleet_changed(const FleetPresence& presence);
+    void tokens_granted(const TokensGranted& event);
     bool may_go_down(const Link& link) const;
 
     // ---- turns ----
@@ -43,6 +52,8 @@ public:
     DueHeap<Link, &Link::timer, &Link::heap> timers{*this};
 
 private:
+    smtp::Monotonic next_at(smtp::Monotonic due) const; // from when the next gap of a rate counts
+
     // Slots are taken and given back only by the functions above.
     using Slab::allocate;
     using Slab::release;
@@ -54,6 +65,7 @@ private:
     const Terms& terms_;
     NumberedNames& pools_;
     Snapshots& snapshots_;
+    FleetRates& fleet_;
 
     SlotsByName by_name_;
     std::vector<Slot> scheduled_;

@@ -199,6 +199,12 @@ Section section_for(decide::RouteRule& s) {
                  "Maximum number of transactions per hour, spread evenly. The default is no limit.", "10000"},
                 {"connections_per_second", IntKey{&s.queueing.connections_per_second, 1, 1'000'000},
                  "Maximum number of new connections per second. The default is no limit.", "5"},
+                {"share_rates", BoolKey{&s.queueing.share_rates},
+                 "Whether messages_per_second, messages_per_hour and connections_per_second are limits of all nodes of "
+                 "the fleet together, at each next hop, instead of each node's own. Set the same limits on all nodes. "
+                 "While the store is away, each node keeps to its part, the limit divided by the number of nodes. "
+                 "Without fleet.store it has no effect. See postrider-fleet(8).",
+                 ""},
                 {"retry_policy", name_of_policy(s.queueing.retry_policy),
                  "How a message that failed is retried: \"exchange\" (the retry schedule of [queue]) or the name of "
                  "a [retry.<name>]. The policy is recorded with the message; later changes do not affect mail that "

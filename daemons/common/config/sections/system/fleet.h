@@ -22,7 +22,8 @@ struct Fleet {
     std::uint32_t expected_nodes = 0;
     std::string prefix = "postrider"; // of all keys in the store
     FleetKeys keys = FleetKeys::strict;
-    std::string node; // mta.node; never empty after parse()
+    std::string node;          // mta.node; never empty after parse()
+    bool shares_rates = false; // a route has share_rates
     bool operator==(const Fleet&) const = default;
 
     bool enabled() const { return !store.empty(); }

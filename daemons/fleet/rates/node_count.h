@@ -1,0 +1,37 @@
+// By how many nodes a shared rate is divided while the store is away, and how many may still divide it after the store
+// came back: those that were there before, until they are heard again. Time is passed in. Pure.
+#pragma once
+#include "libsmtp/text/time_types.h"
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fleet {
+
+class NodeCount {
+public:
+    // How long a node is expected back: it looks for the store at least once a minute.
+    static constexpr smtp::Duration expected_for = std::chrono::seconds(90);
+
+    struct Seen { // in the store's list
+        std::string name;
+        smtp::Duration age{}; // of its last heartbeat
+        bool stopped = false, silent = false;
+    };
+    void heard(const std::vector<Seen>& all, smtp::Monotonic now);
+    // The store was away, and is back for this node.
+    void store_back(const std::string& own_name, smtp::Monotonic now);
+
+    // `otherwise`: if no node was ever heard.
+    std::uint32_t nodes(std::uint32_t otherwise) const;
+    std::uint32_t missing(smtp::Monotonic now) const;
+
+private:
+    std::set<std::string> present_; // when the list came last
+    std::set<std::string> missing_; // since the store is back
+    smtp::Monotonic back_{};
+};
+
+} // namespace fleet
