@@ -38,8 +38,9 @@ std::optional<std::string> decoded(std::string_view text, Plus plus) {
 }
 
 bool has_unescaped(std::string_view text) {
-    return std::ranges::any_of(text,
-                               [](char c) { return is_control(c) || c == ' ' || c == '#' || c == '\\' || c < 0; });
+    return std::ranges::any_of(text, [](char c) {
+        return is_control(c) || c == ' ' || c == '#' || c == '\\' || static_cast<unsigned char>(c) >= 0x80;
+    });
 }
 
 std::unexpected<std::string> wrong(std::string_view why) { return std::unexpected(std::string(why)); }

@@ -40,6 +40,12 @@ std::vector<List> AccessControl::lists_of(Stage stage) const {
     return {};
 }
 
+// For a recipient always: relay control is one of its lists.
+bool AccessControl::concerns(Stage stage) const {
+    return stage == Stage::rcpt ||
+           std::ranges::any_of(lists_of(stage), [&](List list) { return !access_.list(list).empty(); });
+}
+
 // A bare name gets our origin, which may be another system's domain.
 std::string AccessControl::domain_of(std::string_view address) const {
     return address.rfind('@') == address.npos ? idn::ascii_domain(rules_.config->mta.origin)

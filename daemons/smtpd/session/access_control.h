@@ -25,6 +25,8 @@ public:
 
     PolicyContext context;
 
+    // Has that stage anything to evaluate? If not, ask() needs not be called, nor the context be filled.
+    bool concerns(Stage stage) const;
     // The verdict; or none yet, and `done` is called once from the loop. `relaying`: relay control's rejection of a
     // recipient, which comes after the rules about client, greeting and sender.
     std::optional<PolicyVerdict> ask(Stage stage, std::optional<smtp::Reply> relaying, PolicyCheck::Done done);

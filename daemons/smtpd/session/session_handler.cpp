@@ -319,6 +319,7 @@ void SessionHandler::on(smtp::event::Xforward& xforward) {
 // --- policy
 
 void SessionHandler::apply_access_rules(Stage stage, std::optional<Reply> relaying, std::function<void()> then) {
+    if (!access_->concerns(stage)) return apply_verdict(stage, {}, then);
     describe_session(stage, access_->context);
     auto verdict = access_->ask(stage, std::move(relaying), [this, stage, then](const PolicyVerdict& late) {
         apply_verdict(stage, late, then);
@@ -543,7 +544,7 @@ void SessionHandler::check_message() {
     const auto id = message_->message_id();
     log_.lines_of_message().info("{}: message-id={}", message_->id_text(),
                                  id.empty() ? "<>" : id); // also of a message that is refused
-    if (policy_chain_ || access_) {
+    if (policy_chain_ || (access_ && access_->concerns(Stage::end_of_data))) {
         auto& whole = message_->open_for_filters();
         if (policy_chain_) policy_chain_->context.message = &whole;
     }

@@ -3,6 +3,7 @@
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/read_file.h"
 #include "libsmtp/text/text.h"
+#include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,7 +16,8 @@ namespace tables {
 
 namespace {
 
-constexpr std::size_t map_size = std::size_t{1} << 36; // of addresses: the file takes what it needs
+// Of addresses: the file takes what it needs. Some systems have no 64 GiB of them (arm64 with 39 bits, ulimit -v).
+constexpr std::size_t largest_map = std::size_t{1} << 36, smallest_map = std::size_t{1} << 30;
 constexpr std::size_t puts_per_transaction = 20'000;
 
 spool::Error error_of(const std::string& path, int status) {
@@ -32,9 +34,9 @@ public:
     LmdbWriter(const LmdbWriter&) = delete;
 
     spool::Result<> open() {
-        TRY(check(mdb_env_create(&env_)));
-        TRY(check(mdb_env_set_mapsize(env_, map_size)));
-        TRY(check(mdb_env_open(env_, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600)));
+        int status = ENOMEM;
+        for (auto size = largest_map; status == ENOMEM && size >= smallest_map; size /= 4) status = open(size);
+        TRY(check(status));
         TRY(begin());
         return check(mdb_dbi_open(transaction_, nullptr, 0, &database_));
     }
@@ -75,6 +77,12 @@ public:
     }
 
 private:
+    int open(std::size_t size) {
+        if (env_) mdb_env_close(std::exchange(env_, nullptr)); // what could not be opened cannot be opened again
+        if (const int status = mdb_env_create(&env_); status != 0) return status;
+        mdb_env_set_mapsize(env_, size);
+        return mdb_env_open(env_, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600);
+    }
     spool::Result<> check(int status) const {
         if (status == 0) return {};
         return std::unexpected(error_of(path_, status));

@@ -9,6 +9,10 @@ namespace tables {
 
 namespace {
 
+// How much a file may grow, by Postfix's postmap -i, before it is opened again. A file also has the number of addresses
+// that were wanted when it was written; with ten such files that would be more than some systems have.
+constexpr std::size_t room_to_grow = 1024UL * 1024 * 1024;
+
 struct Abort {
     void operator()(MDB_txn* transaction) const { mdb_txn_abort(transaction); }
 };
@@ -54,6 +58,7 @@ std::expected<std::unique_ptr<LmdbFile>, std::string> LmdbFile::open(const std::
     out->env_.reset(env);
     struct stat facts{};
     if (::stat(path.c_str(), &facts) == 0 && facts.st_size == 0) return std::unexpected(why(MDB_INVALID));
+    mdb_env_set_mapsize(env, (static_cast<std::size_t>(facts.st_size) + room_to_grow) & ~(room_to_grow / 1024 - 1));
     if (const int status = mdb_env_open(env, path.c_str(), MDB_RDONLY | MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOTLS, 0);
         status != 0)
         return std::unexpected(why(status));

@@ -10,9 +10,11 @@
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fstream>
 #include <lmdb.h>
 #include <set>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utime.h>
@@ -230,6 +232,34 @@ TEST_CASE("what is no compiled table, or cut off, makes mail wait") {
     CHECK(find("a 1\n") == fmt::format("!table lmdb:{}: not a compiled table; create it again with "
                                        "\"postrider map\"",
                                        (here.path() / "x").string()));
+}
+
+TEST_CASE("ten compiled tables need no more than ten gibibytes of addresses and some") {
+    // Some have no more: 39 bits of addresses in many arm64 systems are 512 GiB for everything, and there is ulimit -v.
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
+    auto limit = before;
+    limit.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + (std::size_t{12} << 30);
+    REQUIRE(setrlimit(RLIMIT_AS, &limit) == 0);
+    TemporaryDirectory here;
+    std::vector<std::unique_ptr<LmdbFile>> files;
+    std::string why;
+    for (int n = 0; n < 10 && why.empty(); ++n) {
+        const auto name = fmt::format("t{}", n);
+        here.write(name, fmt::format("a {}\n", n));
+        if (const auto made = compile(here.path() / name); !made)
+            why = made.error().what;
+        else if (auto opened = LmdbFile::open(made->path); !opened)
+            why = opened.error();
+        else
+            files.push_back(*std::move(opened));
+    }
+    REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
+    CHECK(why == "");
+    REQUIRE(files.size() == 10);
+    CHECK(files.back()->find("a") == Answer::found("9"));
 }
 
 TEST_CASE("a table that cannot be written leaves the old one alone") {
