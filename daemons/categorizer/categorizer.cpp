@@ -3,6 +3,7 @@
 #include "daemons/common/expansion/expansion_settings.h"
 #include "daemons/common/runtime/destroy_later.h"
 #include "daemons/decide/addressing/recipient_check.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -15,7 +16,16 @@ using proto::recipient_check::Verdict;
 
 namespace {
 constexpr auto recheck_interval = std::chrono::seconds(5);
-constexpr std::size_t steps_per_turn = 500; // a few milliseconds
+constexpr std::size_t steps_per_turn = 500;     // a few milliseconds
+constexpr std::size_t most_asked_again = 1'000; // recipients: of large lists the members are not asked for twice
+constexpr std::string_view no_such_recipient = "5.1.1";
+
+// What says so may be a table's answer of half a minute ago, to another question.
+bool has_unknown(const std::vector<spool::ResolvedRecipient>& recipients) {
+    return recipients.size() <= most_asked_again && std::ranges::any_of(recipients, [](const auto& each) {
+               return each.fate == spool::Fate::failed && each.status == no_such_recipient;
+           });
+}
 } // namespace
 
 spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::DaemonContext& context,
@@ -144,22 +154,32 @@ static decide::SuppressionSubject mail_of(const auto& question) {
     return {check.sender, check.pool, check.lane};
 }
 
+decide::ExpansionTables Categorizer::tables_for(const PendingQuestion& asked) {
+    auto tables = asked.memo.layered_over(sources_.tables());
+    if (asked.fresh) tables = sources_.fresh(std::move(tables), asked.since);
+    tables.suppressed = suppressions_.for_mail(mail_of(asked.question));
+    return tables;
+}
+
+void Categorizer::begin_expansion(PendingQuestion& asked) {
+    const auto& question = std::get<Categorize>(asked.question);
+    auto tables = tables_for(asked);
+    if (question.queue_id.value != 0)
+        tables.delivered_before = delivered_to_lookup_.of(question.queue_id, spool::QueueId{question.reused_file});
+    asked.expansion.emplace(question.recipients, question.reverse_path, settings_, std::move(tables));
+}
+
 void Categorizer::answer(Work asked) {
     sources_.refresh();
-    auto tables = asked->memo.layered_over(sources_.tables());
-    tables.suppressed = suppressions_.for_mail(mail_of(asked->question));
-    if (const auto* question = std::get_if<Categorize>(&asked->question)) {
-        if (question->queue_id.value != 0)
-            tables.delivered_before =
-                delivered_to_lookup_.of(question->queue_id, spool::QueueId{question->reused_file});
-        asked->expansion.emplace(question->recipients, question->reverse_path, settings_, std::move(tables));
+    if (std::holds_alternative<Categorize>(asked->question)) {
+        begin_expansion(*asked);
         if (!expand_step(*asked)) {
             working_.push_back(std::move(asked));
             if (!next_turn_.armed()) next_turn_.start({});
             return;
         }
     } else {
-        asked->unanswered = check(std::get<Check>(asked->question), tables);
+        asked->unanswered = check(*asked);
     }
     wait_or_finish(std::move(asked));
 }
@@ -170,6 +190,11 @@ bool Categorizer::expand_step(PendingQuestion& asked) {
     asked.expansion.reset();
     asked.unanswered = std::move(expanded.unanswered);
     if (!asked.unanswered.empty()) return true;
+    if (!asked.fresh && has_unknown(expanded.recipients)) {
+        asked.fresh = true;
+        begin_expansion(asked);
+        return false;
+    }
     answers_to_send_.add(std::get<Categorize>(asked.question).request, std::move(expanded.recipients));
     reply();
     return true;
@@ -219,10 +244,15 @@ void Categorizer::reply() {
     }
 }
 
-std::set<decide::LookupRequest> Categorizer::check(const Check& question, const decide::ExpansionTables& tables) {
+std::set<decide::LookupRequest> Categorizer::check(PendingQuestion& asked) {
+    const auto& question = std::get<Check>(asked.question);
     const auto client = check_channels_.find(question.client);
     if (client == check_channels_.end()) return {}; // gone meanwhile
-    auto found = decide::check_recipient(question.check.address, settings_, tables);
+    auto found = decide::check_recipient(question.check.address, settings_, tables_for(asked));
+    if (!asked.fresh && found.verdict == RecipientCheck::Verdict::unknown && found.status == no_such_recipient) {
+        asked.fresh = true;
+        found = decide::check_recipient(question.check.address, settings_, tables_for(asked));
+    }
     Checked answer;
     answer.request = question.check.request;
     answer.status = std::move(found.status);

@@ -48,6 +48,9 @@ private:
         std::set<decide::LookupRequest> unanswered = {};
         decide::AnswerMemo memo = {};
         std::optional<decide::Expansion> expansion = {}; // of a message, while it is worked on
+        smtp::Now since = common::Loop::now();
+        // A recipient was unknown, and the answers that say so may be older than the question: they have to be newer.
+        bool fresh = false;
     };
     using Work = std::unique_ptr<PendingQuestion>; // its memo is referred to
 
@@ -57,6 +60,8 @@ private:
     void add_client(std::unique_ptr<CheckChannel> client);
     // Answers the question, or continues in later turns of the loop, or makes it wait for what it needs.
     void answer(Work asked);
+    decide::ExpansionTables tables_for(const PendingQuestion& asked);
+    void begin_expansion(PendingQuestion& asked);
     void on_request_part(proto::categorize::Categorize&& part);
     void start(decltype(PendingQuestion::question) question) {
         answer(std::make_unique<PendingQuestion>(std::move(question)));
@@ -65,7 +70,7 @@ private:
     void continue_expansions();
     void wait_or_finish(Work asked);
     void reply();
-    std::set<decide::LookupRequest> check(const Check& question, const decide::ExpansionTables& tables);
+    std::set<decide::LookupRequest> check(PendingQuestion& asked);
     void fetch();
     void on_known(const decide::LookupRequest& need);
     void update_problems();

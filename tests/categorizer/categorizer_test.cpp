@@ -6,10 +6,12 @@
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/store/lmdb.h"
 #include "tests/common/ipc/fake_queue_manager.h"
+#include "tests/temporary_directory.h"
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <sqlite3.h>
 #include <sys/file.h>
 
 using proto::categorize::Categorize;
@@ -120,6 +122,34 @@ TEST_CASE("classes of domains, tables, and included lists") {
     CHECK(w.ask({"Info+x@Lists.Example", "nobody@lists.example", "ann@boxes.example"}) ==
           "0:local bob; 0:remote x+x@far.example; 1:failed 5.1.1; 2:remote");
     CHECK(w.ask({"team"}) == "0:local alice; 0:deferred team 4.3.0"); // a device is no list
+}
+
+TEST_CASE("an address that a database did not have a moment ago is asked for again before its mail is returned") {
+    TemporaryDirectory here;
+    const auto path = (here.path() / "u.sqlite").string();
+    const auto sql = [&](const char* text) {
+        sqlite3* database = nullptr;
+        REQUIRE(sqlite3_open(path.c_str(), &database) == SQLITE_OK);
+        REQUIRE(sqlite3_exec(database, text, nullptr, nullptr, nullptr) == SQLITE_OK);
+        sqlite3_close(database);
+    };
+    sql("CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES('info@lists.example', 'bob')");
+    World w("", "[mta]\nmulti_user = false\n[local]\nusers = [\"alice\", \"bob\"]\nalias_tables = [\"table:v\"]\n"
+                "[table.v]\nkind = \"sqlite\"\ncache = \"1h\"\nquery = \"SELECT v FROM t WHERE k = ?\"\ndatabase = \"" +
+                    path +
+                    "\"\n[virtual_alias]\ndomains = [\"lists.example\"]\ntables = [\"table:v\"]\n"
+                    "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"lmtp:/run/lmtp\"\n"
+                    "recipients = [\"table:v\"]\n");
+    const std::vector<std::string> all = {"info@lists.example", "new@lists.example", "new@boxes.example",
+                                          "new@here.example"};
+    CHECK(w.ask(all) == "0:local bob; 1:failed 5.1.1; 2:failed 5.1.1; 3:failed 5.1.1");
+    sql("INSERT INTO t VALUES('new@lists.example', 'alice')");
+    sql("INSERT INTO t VALUES('new@boxes.example', 'new@boxes.example')");
+    sql("INSERT INTO t VALUES('new', 'bob'); DELETE FROM t WHERE k = 'info@lists.example'");
+    CHECK(w.ask(all) == "0:local bob; 1:local alice; 2:remote; 3:discard 2.1.5"); // the last one is bob, too
+    // While it cannot be asked, nobody is unknown.
+    sql("ALTER TABLE t RENAME TO u");
+    CHECK(w.ask({"other@lists.example"}).starts_with("0:deferred"));
 }
 
 TEST_CASE("an alias file that cannot be read bounces nobody") {

@@ -221,6 +221,41 @@ def test_an_outage_does_not_concern_domains_that_the_table_excludes(mta, kind, s
     wait_until(lambda: named not in mta.command("status", check=False).stdout, 20, "status to be in order")
 
 
+def test_a_database_as_a_part_of_other_tables(mta, kind, server):
+    """Of a union that decides where mail goes, and of chains that do that and that smtpd asks about senders: what smtpd may
+    read and connect to is what these tables need."""
+    named = write_table(mta, kind, server)
+    (mta.folder / "more").write_text("info@lists.example other@test.example\n")
+    mta.config["table.all"] = {"kind": "union", "tables": [named, f"text:{mta.folder}/more"]}
+    mta.config["table.names"] = {"kind": "entries", "entries": ["info@boxes.example info@lists.example", "none@boxes.example nobody@lists.example"]}
+    mta.config["table.steps"] = {"kind": "chain", "tables": ["table:names", named]}
+    mta.config["table.verdicts"] = {"kind": "entries", "entries": ["someone@test.example REJECT by the database"]}
+    mta.config["table.guard"] = {"kind": "chain", "tables": [named, "table:verdicts"]}
+    mta.config["virtual_alias"] = {"domains": ["lists.example", "boxes.example"], "tables": ["table:all", "table:steps"]}
+    mta.config["access.guard"] = {"listeners": ["relay"], "sender": ["check_sender_access table:guard"]}
+    mta.start()
+
+    def said(sender, recipient):
+        with mta.client(mta.relay_port) as c:
+            c.say(f"MAIL FROM:<{sender}>")
+            return c.say(f"RCPT TO:<{recipient}>")
+    assert said("info@lists.example", "info@boxes.example") == "554 5.7.1 <info@lists.example>: Sender address rejected: by the database"
+    for recipient, reply in (("info@lists.example", "250"), ("info@boxes.example", "250"), ("none@boxes.example", "550 5.1.1"),
+                             ("nobody@lists.example", "550 5.1.1")):
+        assert said("a@remote.example", recipient).startswith(reply), recipient
+    mta.submit("info@lists.example", "to both")
+    assert mta.wait_mailbox(1) and mta.wait_mailbox(1, user="other")
+    mta.submit("info@boxes.example", "by two tables")
+    assert len(mta.wait_mailbox(2)) == 2 and value(mta, "table:steps", "info@boxes.example") == ["someone@test.example"]
+    server.stop()  # what nobody has asked yet is not known, though the text is there
+    (mta.folder / "more").write_text("fresh@lists.example other@test.example\n")
+    assert said("new@remote.example", "someone@test.example").startswith("451 4.3.5 ")
+    assert query(mta, "table:all", "fresh@lists.example").returncode == 75
+    server.begin()
+    wait_until(lambda: said("newer@remote.example", "someone@test.example").startswith("250"), 60, "the database to be asked again")
+    wait_until(lambda: value(mta, "table:all", "fresh@lists.example") == ["other@test.example"], 30, "the text beside it")
+
+
 def test_without_the_package_lookups_fail_at_once(mta):
     program = mta.programs / "maps"
     kept = program.rename(mta.folder / "maps")

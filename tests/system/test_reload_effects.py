@@ -90,3 +90,29 @@ def test_a_table_that_a_reload_adds_decides_about_the_next_mail(mta, remote):
     mta.command("reload")
     mta.submit("user@remote.example", "after")
     assert [m.header("Subject") for m in sink.wait_for(2)] == ["before", "after"]
+
+
+def test_what_a_reload_changes_in_tables_of_the_configuration_decides_about_the_next_mail(mta):
+    mta.config["table.few"] = {"kind": "entries", "entries": ["ann@lists.example other@test.example"]}
+    mta.config["table.rules"] = {"kind": "regexp", "rules": ["/^x@/ REJECT not x"]}
+    mta.config["table.all"] = {"kind": "union", "tables": ["patterns:rules"]}
+    mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": ["table:few"]}
+    mta.config["access.guard"] = {"listeners": ["relay"], "sender": ["check_sender_access patterns:all"]}
+    mta.start()
+
+    def said(sender, recipient):
+        with mta.client(mta.relay_port) as c:
+            c.say(f"MAIL FROM:<{sender}>")
+            return c.say(f"RCPT TO:<{recipient}>")[:9]
+    mta.submit("ann@lists.example", "before")
+    mta.wait_mailbox(1, user="other")
+    assert [said("x@remote.example", "ann@lists.example"), said("y@remote.example", "ann@lists.example"),
+            said("y@remote.example", "bob@lists.example")] == ["554 5.7.1", "250 2.1.5", "550 5.1.1"]
+    mta.config["table.few"]["entries"] = [f"ann@lists.example {mta.user}@test.example", "bob@lists.example other@test.example"]
+    mta.config["table.rules"]["rules"] = ["/^y@/ REJECT not y"]
+    mta.write_config()
+    mta.command("reload")
+    assert [said("x@remote.example", "ann@lists.example"), said("y@remote.example", "ann@lists.example"),
+            said("x@remote.example", "bob@lists.example")] == ["250 2.1.5", "554 5.7.1", "250 2.1.5"]
+    mta.submit("ann@lists.example", "after")
+    assert "Subject: after" in str(mta.wait_mailbox(1)[0]) and len(mta.mailbox("other")) == 1

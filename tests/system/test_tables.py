@@ -86,6 +86,10 @@ def test_files_say_what_they_say_to_postfix(mta, theirs, tmp_path):
     (tmp_path / "text.lmdb").unlink()
     assert theirs.postmap(f"lmdb:{tmp_path}/text").returncode == 0
     same_answers(mta, theirs, f"lmdb:{tmp_path}/text", f"lmdb:{tmp_path}/text", 7)
+    # The text of a compiled one that has lost it, as import-postfix says.
+    (tmp_path / "again").write_text(mta.run("postmap", "-s", f"lmdb:{tmp_path}/text").stdout)
+    assert mta.run("postmap", f"lmdb:{tmp_path}/again").returncode == 0
+    same_answers(mta, theirs, f"lmdb:{tmp_path}/again", f"lmdb:{tmp_path}/text", 7)
 
 
 def test_a_database_says_what_it_says_to_postfix(mta, theirs, tmp_path):
@@ -99,6 +103,24 @@ def test_a_database_says_what_it_says_to_postfix(mta, theirs, tmp_path):
                                  "query": "SELECT target, more FROM aliases WHERE address = ?"}
     mta.write_config()
     same_answers(mta, theirs, "table:users", f"sqlite:{tmp_path}/users.cf", 3)
+
+
+def test_a_new_address_is_known_before_its_mail_is_returned(mta, tmp_path):
+    """Though the answer that there is no such address would be kept for an hour."""
+    with sqlite3.connect(tmp_path / "base") as database:
+        database.executescript("CREATE TABLE t (k, v); INSERT INTO t VALUES ('old@lists.example', 'someone@test.example')")
+    mta.config["table.base"] = {"kind": "sqlite", "database": str(tmp_path / "base"), "query": "SELECT v FROM t WHERE k = ?", "cache": "1h"}
+    mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": ["table:base"]}
+    (mta.folder / "aliases").write_text("team: new@lists.example\n")
+    mta.config["local"]["aliases"] = [str(mta.folder / "aliases")]
+    mta.start()
+    mta.submit("team@test.example", "too early")
+    mta.wait_log(r"to=<new@lists\.example>.*status=bounced")
+    with sqlite3.connect(tmp_path / "base") as database:
+        database.execute("INSERT INTO t VALUES ('new@lists.example', 'someone@test.example')")
+    queue_id = mta.submit("team@test.example", "in time")
+    mta.wait_log(rf"{queue_id}: to=.*status=(sent|bounced)")
+    assert "Subject: in time" in str(mta.wait_mailbox(1)[0])
 
 
 VALUES = {"bob@example.com": "one, two", "ann": "a", "a%b c": "100% of it"}

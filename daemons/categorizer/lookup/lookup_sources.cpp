@@ -58,6 +58,23 @@ LookupSources::LookupSources(common::DaemonContext& context, const std::string& 
     };
 }
 
+decide::ExpansionTables LookupSources::fresh(decide::ExpansionTables tables, smtp::Now since) {
+    tables.table = [this, since, known = std::move(tables.table)](const std::string& table, const std::string& key) {
+        auto answer = known(table, key);
+        if (answer.status == TableAnswer::Status::none && lookups_.forget_none(table, key, since))
+            answer = known(table, key);
+        return answer;
+    };
+    tables.alias = [this, since, known = std::move(tables.alias)](const std::string& name) {
+        auto answer = known(name);
+        bool forgotten = false;
+        if (answer.status == AliasAnswer::Status::none)
+            for (const auto& table : alias_tables_) forgotten = lookups_.forget_none(table, name, since) || forgotten;
+        return forgotten ? known(name) : answer;
+    };
+    return tables;
+}
+
 void LookupSources::configure(const config::Local& local, const config::Mta& mta,
                               const std::vector<config::LookupTable>& tables) {
     lookups_.configure(tables, tables::maps_socket(spool_));

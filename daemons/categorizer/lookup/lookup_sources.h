@@ -31,6 +31,9 @@ public:
     // What is wrong with tables, as the questions so far have found it.
     void update_problems() { problems_.set("tables", lookups_.problem()); }
     const decide::ExpansionTables& tables() const { return tables_; }
+    // `tables`, which are these with something before them, but without answers of before `since` that a table or the
+    // tables of aliases have no such key: those are fetched again.
+    decide::ExpansionTables fresh(decide::ExpansionTables tables, smtp::Now since);
     void fetch(const decide::LookupRequest& need);
 
 private:

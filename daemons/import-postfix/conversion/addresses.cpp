@@ -1,5 +1,6 @@
 // Mailboxes of people who are no users of this system, and tables that rewrite addresses and say where they
 // go.
+#include "daemons/common/text/pattern.h"
 #include "daemons/decide/addressing/command_words.h"
 #include "daemons/decide/routing/host_list.h"
 #include "daemons/decide/routing/route_name.h"
@@ -18,9 +19,55 @@ namespace postrider {
 
 namespace {
 
+// The user whose number virtual_uid_maps gives for all mailboxes; "": none, which is noted.
+std::string owner_of_mailboxes(Import& import) {
+    const auto uids = import.value("virtual_uid_maps");
+    if (!uids.starts_with("static:")) {
+        import.mark_unsupported("virtual_uid_maps",
+                                "only a single user, static:NUMBER, has a counterpart: virtual_mailbox.user");
+        return "";
+    }
+    const auto number = postfix::number_of(std::string_view(uids).substr(7));
+    auto user =
+        number && *number <= UINT32_MAX ? import.environment.user_name(static_cast<std::uint32_t>(*number)) : "";
+    if (user.empty())
+        import.mark_unsupported(
+            "virtual_uid_maps",
+            fmt::format("{}: no user of this system has that number: name one in virtual_mailbox.user", uids));
+    return user;
+}
+
+// Postfix's smtpd then takes mail for every address, and its virtual(8) delivers to none: what virtual_alias_maps does
+// not lead elsewhere is deferred or returned. Here such an address is refused; but perhaps the table is only set
+// elsewhere, by a script that starts a container.
+void no_virtual_mailboxes(Import& import, const std::string& base) {
+    constexpr std::string_view name = "virtual_mailbox_domains";
+    const auto section = import.table_section("no mailboxes", "virtual_mailbox_maps").name;
+    import.set(fmt::format("table.{}.kind", section), toml("entries"), name);
+    import.set(fmt::format("table.{}.entries", section),
+               toml(std::vector{std::string("unused@example.invalid unused")}), name);
+    import.set("virtual_mailbox.recipients", toml(std::vector{"table:" + section}), name);
+    import.set("virtual_mailbox.deliver",
+               toml(fmt::format("maildir:{}/{{domain}}/{{user}}", base.starts_with('/') ? base : "/var/mail")), name);
+    const auto user = import.value("virtual_uid_maps").empty() ? "" : owner_of_mailboxes(import);
+    import.set("virtual_mailbox.user", toml(user.empty() ? import.value("default_privs") : user), name);
+    import.mark_unguarded(
+        name, "there is no virtual_mailbox_maps",
+        "Postfix's virtual(8) delivers to none of their addresses, and here all are refused but those "
+        "in virtual_alias.tables. To deliver, name the table of mailboxes in "
+        "virtual_mailbox.recipients, or the LMTP server in virtual_mailbox.deliver");
+}
+
 // Files below virtual_mailbox_base: a slash at the end of what the table says makes a maildir.
 void virtual_files(Import& import) {
     const auto base = import.value("virtual_mailbox_base");
+    if (import.value("virtual_mailbox_maps").empty()) return no_virtual_mailboxes(import, base);
+    if (!base.starts_with('/'))
+        import.mark_unsupported("virtual_mailbox_base",
+                                fmt::format("\"{}\" is not an absolute path, and Postfix delivers to none of these "
+                                            "mailboxes: put the directory into virtual_mailbox.deliver; postrider "
+                                            "check rejects the present value",
+                                            base));
     std::size_t maildirs = 0, mboxes = 0;
     for (const auto& word : tables_of(import, "virtual_mailbox_maps"))
         if (const auto type = postfix::parse_typed(word); type && type->type != "sqlite" && type->type != "mysql")
@@ -32,18 +79,7 @@ void virtual_files(Import& import) {
     const bool maildir = maildirs > 0 || mboxes == 0;
     import.set("virtual_mailbox.deliver", toml(fmt::format("{}:{}/{{value}}", maildir ? "maildir" : "mbox", base)),
                import.given("virtual_mailbox_base") ? "virtual_mailbox_base" : "virtual_mailbox_maps");
-    auto uids = import.value("virtual_uid_maps");
-    if (!uids.starts_with("static:"))
-        return import.mark_unsupported("virtual_uid_maps",
-                                       "only a single user, static:NUMBER, has a counterpart: virtual_mailbox.user");
-    const auto number = postfix::number_of(std::string_view(uids).substr(7));
-    const auto user =
-        number && *number <= UINT32_MAX ? import.environment.user_name(static_cast<std::uint32_t>(*number)) : "";
-    if (user.empty())
-        import.mark_unsupported(
-            "virtual_uid_maps",
-            fmt::format("{}: no user of this system has that number: name one in virtual_mailbox.user", uids));
-    else
+    if (const auto user = owner_of_mailboxes(import); !user.empty())
         import.set("virtual_mailbox.user", toml(user), "virtual_uid_maps");
 }
 
@@ -206,6 +242,10 @@ void masquerade(Import& import) {
     for (const auto* name : {"masquerade_domains", "masquerade_classes", "masquerade_exceptions",
                              "local_header_rewrite_clients", "remote_header_rewrite_domain"})
         import.mark_converted(name);
+    if (!import.value("remote_header_rewrite_domain").empty())
+        import.add_remark("remote_header_rewrite_domain",
+                          "addresses without a domain in the headers of other clients' mail are not completed with "
+                          "this domain, but stay as they are");
     if (domains.empty()) return;
     import.set("masquerade.domains", toml(domains), "masquerade_domains");
     std::vector<std::string> exceptions;
@@ -224,6 +264,33 @@ void masquerade(Import& import) {
     import.set("masquerade.header_origins", toml(origins_of_rewritten_headers(import)), "local_header_rewrite_clients");
 }
 
+// Why Postfix's transport tables may say this, and ours not; "": ours understand it, too.
+std::string objection_to(Import& import, const TableLine& line, const decide::TransportNames& names) {
+    const auto colon = line.value.find(':');
+    const auto transport = std::string_view(line.value).substr(0, colon);
+    if (line.has_pattern && transport.contains('$') && colon != std::string::npos)
+        return "the name of the transport is made of what the pattern catches: write a rule for each transport";
+    if (!line.has_pattern && line.key.contains('$')) return "its key is neither an address nor a domain";
+    if (!line.has_pattern || !line.value.contains('$')) {
+        const auto known = decide::TransportEntry::parse(line.value, names);
+        const bool other = known && known->kind == decide::TransportEntry::Kind::next_hop &&
+                           colon != std::string::npos && !decide::RouteName::parse(known->value) &&
+                           std::ranges::any_of(import.services, [&](const auto& each) {
+                               return each.type == "unix" && each.name == transport && each.name != "smtp" &&
+                                      each.name != "relay" && each.name != "lmtp";
+                           });
+        if (known && !other) return "";
+        return decide::is_list(std::string_view(line.value).substr(colon + 1))
+                   ? "several next hops must all be hosts in brackets"
+                   : "master.cf has no transport of that name that sends mail or runs a program";
+    }
+    for (const auto* caught : {"x", "25"}) { // a name, a port
+        const TableLine filled{{line.key, common::filled_in_with(line.value, caught), line.line}, true};
+        if (objection_to(import, filled, names).empty()) return "";
+    }
+    return "with what the pattern catches, it is not a valid transport or next hop";
+}
+
 // Entries our transport tables do not understand are named.
 void transport(Import& import) {
     const decide::TransportNames names{imported_programs(import), imported_routes(import)};
@@ -233,38 +300,28 @@ void transport(Import& import) {
     if (!tables.empty()) import.set("transport.tables", toml(tables), from);
     for (const auto& word : tables_of(import, "transport_maps")) {
         const auto type = postfix::parse_typed(word);
-        if (!type || type->type == "regexp" || type->type == "pcre" || type->type == "socketmap" ||
-            type->type == "tcp" || type->type == "sqlite")
-            continue;
-        const auto entries = table_entries(import, "transport_maps", word);
+        if (!type || type->type == "socketmap" || type->type == "tcp" || type->type == "sqlite") continue;
+        const auto lines = table_lines(import, "transport_maps", word);
         std::size_t odd = 0;
-        for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
-            const auto colon = entry.value.find(':');
-            for (const auto& hop : postfix::words_of(std::string_view(entry.value).substr(colon + 1)))
+        for (const auto& line : lines ? *lines : std::vector<TableLine>{}) {
+            if (std::string_view pattern = line.key; line.has_pattern && !common::Pattern::take(pattern))
+                continue; // skipped, here as by Postfix
+            const auto colon = line.value.find(':');
+            for (const auto& hop : postfix::words_of(std::string_view(line.value).substr(colon + 1)))
                 if (const auto place = postfix::destination_of(hop); place && colon != std::string::npos)
                     record_spawned(import, *place);
-            const auto known = decide::TransportEntry::parse(entry.value, names);
-            const bool other = known && known->kind == decide::TransportEntry::Kind::next_hop &&
-                               colon != std::string::npos && !decide::RouteName::parse(known->value) &&
-                               std::ranges::any_of(import.services, [&](const auto& each) {
-                                   return each.type == "unix" && each.name == entry.value.substr(0, colon) &&
-                                          each.name != "smtp" && each.name != "relay" && each.name != "lmtp";
-                               });
-            if (known && !other && entry.key.find("$") == entry.key.npos) {
-                if (known->kind == decide::TransportEntry::Kind::next_hop && known->value.starts_with("lmtp:") &&
-                    known->value.find('/') != std::string::npos && entry.value.find("unix:/") == std::string::npos)
-                    import.add_remark("transport_maps", fmt::format("{} line {}: write the absolute path of the socket",
-                                                                    type->name, entry.line));
-                continue;
-            }
-            if (++odd <= 20)
+            const auto why = objection_to(import, line, names);
+            const auto known = decide::TransportEntry::parse(line.value, names);
+            if (why.empty() && known && known->kind == decide::TransportEntry::Kind::next_hop &&
+                known->value.starts_with("lmtp:") && known->value.find('/') != std::string::npos &&
+                line.value.find("unix:/") == std::string::npos)
+                import.add_remark("transport_maps", fmt::format("{} line {}: write the absolute path of the socket",
+                                                                type->name, line.line));
+            if (!why.empty() && ++odd <= 20)
                 import.mark_unsupported(
-                    "transport_maps",
-                    fmt::format("{} line {}: \"{} {}\": {}; mail for it waits until the line is changed", type->name,
-                                entry.line, entry.key, postfix::excerpt(entry.value),
-                                decide::is_list(std::string_view(entry.value).substr(colon + 1))
-                                    ? "several next hops must all be hosts in brackets"
-                                    : "master.cf has no transport of that name that sends mail or runs a program"));
+                    "transport_maps", fmt::format("{} line {}: \"{} {}\": {}; mail for it waits until the line is "
+                                                  "changed",
+                                                  type->name, line.line, line.key, postfix::excerpt(line.value), why));
         }
         if (odd > 20)
             import.mark_unsupported("transport_maps", fmt::format("{}: {} more such lines", type->name, odd - 20));

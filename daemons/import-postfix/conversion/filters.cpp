@@ -1,4 +1,5 @@
 // Checks of incoming messages, and recipients of copies.
+#include "daemons/common/lookup/format/condition_blocks.h"
 #include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/common/text/pattern.h"
 #include "daemons/import-postfix/conversion/steps.h"
@@ -128,7 +129,7 @@ public:
     }
 
     std::vector<std::string> take() {
-        const auto open = HeaderChecks::open_conditions(rules_);
+        const auto open = common::open_conditions(rules_);
         for (std::size_t i = 0; open && i < open->size(); ++i) {
             import_.add_remark(
                 name_, fmt::format("{}: \"{}\" has no endif: it applies to the end of the file", word_, (*open)[i]));
@@ -263,7 +264,68 @@ void copies(Import& import) {
     }
 }
 
-// "/^554 (.*)/ 450 $1": of such a rule is kept whether the reply becomes temporary or permanent.
+// The rules of one table of replies, in our form. "/^554 (.*)/ 450 $1": of such a rule is kept whether the reply
+// becomes temporary or permanent.
+class ReplyRulesOfTable {
+public:
+    // `word`: the table, as smtp_reply_filter names it.
+    ReplyRulesOfTable(Import& import, std::string_view name, std::string_view word)
+        : import_(import), name_(name), word_(word) {}
+
+    // False: it has no counterpart. What follows would decide about replies that this rule keeps from it.
+    bool add(const postfix::LogicalLine& line) {
+        std::string_view rest = line.text;
+        const auto step = common::take_block_step(rest);
+        if (step == common::BlockStep::close) return end(line);
+        const auto start = rest;
+        if (rest.starts_with('!')) rest = postfix::trimmed(rest.substr(1));
+        if (!common::Pattern::take(rest)) return lost(line);
+        const auto pattern = start.substr(0, start.size() - rest.size());
+        rest = postfix::trimmed(rest);
+        if (step == common::BlockStep::open) {
+            if (!rest.empty()) ignored(line, rest);
+            rules_.push_back(fmt::format("if {}", pattern));
+            ++open_;
+            return true;
+        }
+        if (rest.empty() || (rest.front() != '4' && rest.front() != '5')) return lost(line);
+        rules_.push_back(fmt::format("{} is {}", pattern, rest.front() == '4' ? "temporary" : "permanent"));
+        return true;
+    }
+
+    std::vector<std::string> take() {
+        for (; open_ > 0; --open_) rules_.emplace_back("endif"); // as in Postfix, to the end of the file
+        return std::move(rules_);
+    }
+
+private:
+    bool end(const postfix::LogicalLine& line) {
+        if (open_ == 0) {
+            ignored(line, line.text);
+            return true;
+        }
+        --open_;
+        rules_.emplace_back("endif");
+        return true;
+    }
+    bool lost(const postfix::LogicalLine& line) {
+        import_.mark_unsupported(name_,
+                                 fmt::format("{} line {}: \"{}\": a reply can only become temporary or permanent, "
+                                             "by a pattern; this rule and those behind it are left out",
+                                             word_, line.line, postfix::excerpt(line.text)));
+        return false;
+    }
+    void ignored(const postfix::LogicalLine& line, std::string_view text) {
+        import_.add_remark(name_, fmt::format("{} line {}: \"{}\" is ignored, as by Postfix", word_, line.line,
+                                              postfix::excerpt(text)));
+    }
+
+    Import& import_;
+    std::string_view name_, word_;
+    std::size_t open_ = 0; // conditions
+    std::vector<std::string> rules_;
+};
+
 void reply_filter(Import& import) {
     constexpr std::string_view name = "smtp_reply_filter";
     std::vector<std::string> rules;
@@ -275,21 +337,10 @@ void reply_filter(Import& import) {
             import.mark_unsupported(name, fmt::format("{}: write its rules as smtp_client.reply_rules", word));
             continue;
         }
-        for (const auto& line : *lines) {
-            std::string_view rest = line.text;
-            const auto pattern = common::Pattern::take(rest);
-            const auto value = postfix::trimmed(rest);
-            if (!pattern || value.empty() || (value.front() != '4' && value.front() != '5')) {
-                // What follows would decide about replies that this rule keeps from it.
-                import.mark_unsupported(name, fmt::format("{} line {}: \"{}\": a reply can only become temporary or "
-                                                          "permanent, by a pattern alone; this rule and those behind "
-                                                          "it are left out",
-                                                          word, line.line, postfix::excerpt(line.text)));
-                break;
-            }
-            rules.push_back(fmt::format("{} is {}", line.text.substr(0, line.text.size() - rest.size()),
-                                        value.front() == '4' ? "temporary" : "permanent"));
-        }
+        ReplyRulesOfTable table(import, name, word);
+        for (const auto& line : *lines)
+            if (!table.add(line)) break;
+        for (auto& rule : table.take()) rules.push_back(std::move(rule));
     }
     if (!rules.empty()) import.set("smtp_client.reply_rules", toml(rules), name);
     import.mark_converted(name);

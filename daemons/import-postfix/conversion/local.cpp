@@ -6,6 +6,7 @@
 #include "daemons/import-postfix/transports/final_transports.h"
 #include "daemons/import-postfix/transports/next_hops.h"
 #include "daemons/import-postfix/transports/smtp_transports.h"
+#include "libsmtp/message/address.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -74,19 +75,29 @@ void mailboxes(Import& import) {
 
     if (const auto transport = import.value("mailbox_transport"); !transport.empty()) {
         const auto hop = next_hop_of_transport(import, transport);
-        if (hop.starts_with("lmtp:"))
+        if (hop.starts_with("lmtp:")) {
             import.set("local.deliver", toml(hop), "mailbox_transport");
-        else
+            import.add_remark("mailbox_transport",
+                              "it is used for users of this system: mail that an alias sends to a name that only that "
+                              "server knows is returned. For such names, move the domain to virtual_mailbox.domains");
+        } else {
             import.mark_unsupported(
                 "mailbox_transport",
                 fmt::format("\"{}\": only lmtp has a counterpart: deliver to an LMTP server (local.deliver), or mail "
                             "gets to the mailboxes of this system",
                             transport),
                 IfLost::unguarded);
+        }
     }
     if (const auto relay = import.value("luser_relay"); !relay.empty()) {
-        if (relay.find('$') == relay.npos && relay.find_first_of("|/ ,") == relay.npos)
+        const bool plain = relay.find('$') == relay.npos && relay.find_first_of("|/ ,") == relay.npos;
+        if (plain && smtp::Mailbox::parse_bare_allowed(relay))
             import.set("local.catch_all", toml(relay), "luser_relay");
+        else if (plain) // "local:ann": not a transport, but the name of a user who does not exist
+            import.mark_unsupported(
+                "luser_relay", fmt::format("\"{}\" is neither a user nor an address, and Postfix returns such mail: "
+                                           "name one in local.catch_all",
+                                           relay));
         else
             import.mark_unsupported("luser_relay", "only a plain address or user has a counterpart: local.catch_all");
     }

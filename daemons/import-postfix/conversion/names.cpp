@@ -72,9 +72,16 @@ bool takes_otherwise(const std::vector<std::string>& words, std::string_view exc
 // Tables of domains whose keys are known now, as far as they can be read: not those of databases and services.
 class KnownTables {
 public:
-    void add(Import& import, std::string_view name, std::string_view word, const std::string& section) {
+    // Returns those of its tables that cannot be read here.
+    std::vector<std::string> add(Import& import, std::string_view name, std::string_view word,
+                                 const std::string& section) {
+        std::vector<std::string> unread;
         for (const auto& table : postfix::tables_in(word))
-            if (auto known = contents_of(import, name, table)) tables_.push_back({section, *std::move(known)});
+            if (auto known = contents_of(import, name, table))
+                tables_.push_back({section, *std::move(known)});
+            else if (!has_no_domains(type_of_table(table)))
+                unread.push_back(table);
+        return unread;
     }
     // The section whose tables have the domain; "": none of those that are known. ".b.example": what is below it, which
     // only a pattern may have.
@@ -101,11 +108,6 @@ private:
         const auto table = postfix::parse_typed(word);
         if (!table) return {};
         if (table->type == "static") return Contents{tables::RuleTable::read_regexp("/^/ x\n"), true};
-        if (table->type == "pipemap")
-            import.add_remark(name,
-                              fmt::format("{}: the domains in it are not known here: one that a later class lists "
-                                          "is of that class",
-                                          word));
         if (!is_text(word) || (table->type == "lmdb" && !import.environment.exists(import.resolved_path(table->name))))
             return {};
         const auto entries = table_entries(import, name, word);
@@ -169,7 +171,11 @@ public:
         if (!out.empty() || section == "local") import_.set(key, toml(out), name);
         if (!tables.empty()) import_.set(section + ".domain_tables", toml(without_duplicates(tables)), name);
         if (!tables.empty() && below) import_.set(section + ".parent_domains", "true", name);
-        for (const auto& word : of_this_class) known_.add(import_, name, word, section);
+        if (std::ranges::any_of(out, [](const auto& word) { return !word.starts_with('.') && !word.starts_with('/'); }))
+            compare_with_unread(name, section);
+        for (const auto& word : of_this_class)
+            for (auto& table : known_.add(import_, name, word, section))
+                unread_.push_back({section, std::string(name), std::move(table)});
         import_.mark_converted(name);
     }
 
@@ -206,6 +212,26 @@ private:
         return table;
     }
 
+    // A table of an earlier class that cannot be read here, such as a database, may have a domain that this class
+    // names.
+    void compare_with_unread(std::string_view name, const std::string& section) {
+        const bool takes_all = (section == "relay" && import_.value("relay_recipient_maps").empty()) ||
+                               (section == "virtual_mailbox" && import_.value("virtual_mailbox_maps").empty());
+        for (const auto& each : unread_) {
+            if (!import_.given(name)) continue;
+            const auto why = fmt::format("a domain of this list that {} has as well is one of {} in Postfix, and of {} "
+                                         "here, where names decide before tables: list it in one of them only",
+                                         each.table, each.setting, name);
+            // Aliases whose keys are domains are rare, where virtual_alias_domains is not set.
+            const bool knows_all = each.section == "virtual_mailbox" ? !import_.value("virtual_mailbox_maps").empty()
+                                                                     : import_.given(each.setting);
+            if (takes_all && knows_all)
+                import_.mark_unguarded(name, each.table, why + "; mail for its unknown recipients is taken until then");
+            else
+                import_.add_remark(name, why);
+        }
+    }
+
     // Here names decide before tables do; in Postfix the first class that has the domain in either.
     void add(std::string_view name, const std::string& key, const std::string& domain, std::vector<std::string>& out) {
         if (const auto earlier = known_.section_of(domain); !earlier.empty())
@@ -220,7 +246,11 @@ private:
 
     Import& import_;
     std::map<std::string, std::string, std::less<>> seen_;
+    struct Unread {
+        std::string section, setting, table;
+    };
     KnownTables known_;             // of earlier classes
+    std::vector<Unread> unread_;    // the others
     std::set<std::string> refused_; // sections
 };
 

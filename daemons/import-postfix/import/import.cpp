@@ -87,25 +87,37 @@ std::string Import::value(const postfix::Values& of, std::string_view name) {
     return "";
 }
 
-bool Import::flag(std::string_view name) {
+// Postfix's program that needs such a value does not start; the others do, so that it may never have been noticed.
+template <class F> auto Import::without_remark(std::string_view name, F read) -> decltype(read(std::string_view())) {
     const auto text = value(name);
-    const auto flag = postfix::flag_of(text);
-    if (!flag && !error) fail(name, fmt::format("\"{}\" is neither yes nor no", postfix::excerpt(text)));
+    const auto remark = text.find('#');
+    if (auto as_it_stands = read(text); as_it_stands || remark == text.npos) return as_it_stands;
+    const auto before = postfix::trimmed(std::string_view(text).substr(0, remark));
+    auto out = read(before);
+    if (out)
+        add_remark(name,
+                   fmt::format("\"{}\": a remark must be on a line of its own in main.cf: Postfix's programs that "
+                               "need this value do not start. \"{}\" is used",
+                               postfix::excerpt(text), before));
+    return out;
+}
+
+bool Import::flag(std::string_view name) {
+    const auto flag = without_remark(name, postfix::flag_of);
+    if (!flag && !error) fail(name, fmt::format("\"{}\" is neither yes nor no", postfix::excerpt(value(name))));
     return flag.value_or(false);
 }
 
 std::optional<std::uint64_t> Import::seconds(std::string_view name, char unit) {
-    const auto text = value(name);
-    const auto read = postfix::seconds_of(text, unit);
+    const auto read = without_remark(name, [&](std::string_view text) { return postfix::seconds_of(text, unit); });
     if (!read && !error)
-        fail(name, fmt::format("\"{}\" is not a time such as 300s, 5m, 4h or 5d", postfix::excerpt(text)));
+        fail(name, fmt::format("\"{}\" is not a time such as 300s, 5m, 4h or 5d", postfix::excerpt(value(name))));
     return read;
 }
 
 std::optional<std::uint64_t> Import::number(std::string_view name) {
-    const auto text = value(name);
-    const auto read = postfix::number_of(text);
-    if (!read && !error) fail(name, fmt::format("\"{}\" is not a whole number", postfix::excerpt(text)));
+    const auto read = without_remark(name, postfix::number_of);
+    if (!read && !error) fail(name, fmt::format("\"{}\" is not a whole number", postfix::excerpt(value(name))));
     return read;
 }
 

@@ -129,6 +129,8 @@ public:
 
 private:
     SettingResult* result_of(std::string_view name);
+    // The value; without a remark behind it, "0 # none", which Postfix does not know. `read`: what reads such a value.
+    template <class F> auto without_remark(std::string_view name, F read) -> decltype(read(std::string_view()));
     void add_undecided(std::string_view file, std::uint32_t line, std::string guard, std::string_view advice);
 
     std::vector<SettingResult> results_;

@@ -3,6 +3,7 @@
 #include "daemons/common/lookup/database/table_file.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/import-postfix/import/import.h"
+#include "daemons/import-postfix/import/networks.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
@@ -34,8 +35,14 @@ std::optional<std::string> file_table(Import& import, std::string_view name, con
     }
     path = import.resolved_path(path);
     const bool rules = has_rules(type);
-    if (type == "lmdb" && !import.environment.exists(path) && import.environment.exists(path + ".lmdb"))
+    if (type == "lmdb" && !import.environment.exists(path) && import.environment.exists(path + ".lmdb")) {
+        import.add_remark(name,
+                          fmt::format("{0}.lmdb is used as postmap has made it, because its text, {0}, does not exist. "
+                                      "\"postmap -s lmdb:{0} >{0}\" writes the text, and \"postmap lmdb:{0}\" compiles "
+                                      "it again, also when Postfix is gone",
+                                      path));
         return "lmdb:" + path;
+    }
     const auto text = import.file(name, path); // must be there and readable
     if (import.error) return {};
     if (type == "regexp")
@@ -287,6 +294,45 @@ std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::st
     return read ? std::optional(*std::move(read)) : std::nullopt;
 }
 
+// Behind "/pattern/flags", which may be invalid; 0: it does not begin with one.
+static std::size_t end_of_pattern(std::string_view text) {
+    if (text.empty() || smtp::is_letter(text.front()) || smtp::is_digit(text.front())) return 0;
+    for (std::size_t at = 1; at < text.size(); ++at) {
+        if (text[at] == '\\')
+            ++at;
+        else if (text[at] == text.front())
+            return std::min(text.find_first_of(" \t", at), text.size());
+    }
+    return 0;
+}
+
+std::optional<std::vector<TableLine>> table_lines(Import& import, std::string_view name, std::string_view word) {
+    while (word.starts_with("proxy:")) word.remove_prefix(6);
+    const auto table = postfix::parse_typed(word);
+    std::vector<TableLine> out;
+    if (table && table->type == "static") {
+        out.push_back({{"*", std::string(postfix::unbraced(table->name)), 0}});
+        return out;
+    }
+    if (!table || (table->type != "regexp" && table->type != "pcre")) {
+        auto entries = table_entries(import, name, word);
+        if (!entries) return {};
+        for (auto& entry : *entries) out.push_back({std::move(entry)});
+        return out;
+    }
+    const auto rules = rule_lines(import, name, word);
+    if (!rules) return {};
+    for (const auto& rule : *rules) {
+        std::string_view text = rule.text;
+        while (text.starts_with('!')) text = trimmed(text.substr(1));
+        const auto end = end_of_pattern(text);
+        if (end > 0)
+            out.push_back(
+                {{std::string(text.substr(0, end)), std::string(trimmed(text.substr(end))), rule.line}, true});
+    }
+    return out;
+}
+
 static std::vector<std::string> expanded(Import& import, std::string_view name, std::vector<std::string> open,
                                          NamedTables named_tables) {
     std::vector<std::string> out;
@@ -320,7 +366,12 @@ static std::vector<std::string> expanded(Import& import, std::string_view name, 
                 if (import.error) return out;
                 if (!lines) import.file(name, table->name); // it is missing, which is noted
                 if (lines && std::ranges::any_of(*lines, is_conditional)) {
-                    out.push_back(word);
+                    if (auto networks = networks_of_rules(*lines)) {
+                        for (auto& network : *networks) out.push_back(std::move(network));
+                    } else {
+                        import.mark_unsupported(name, fmt::format("{}: {}", word, networks.error()), IfLost::harmless);
+                        out.push_back(word);
+                    }
                     continue;
                 }
                 for (const auto& line : lines ? *lines : std::vector<postfix::LogicalLine>{})
@@ -394,6 +445,17 @@ std::optional<std::string> converted_table(Import& import, std::string_view name
     if (is_any_of(type, {"unix", "nis"})) {
         import.mark_unsupported(name, fmt::format("{}: users of this system need no table", word));
         return {};
+    }
+    if (type == "randmap") {
+        import.mark_unsupported(
+            name,
+            fmt::format(
+                "{}: there are no tables with random values. A transport entry may name several hosts, "
+                "\"smtp:[a.example], [b.example]\", and a name with several MX or SRV records shares mail out. It was "
+                "copied unchanged, and postrider check rejects it until it is replaced or removed",
+                word),
+            IfLost::harmless);
+        return std::string(word);
     }
     // Tables of recipients and destinations: without this one, mail would be accepted or rejected wrongly.
     import.mark_unsupported(

@@ -28,5 +28,11 @@ std::optional<std::vector<postfix::LogicalLine>> rule_lines(Import& import, std:
                                                             std::string_view word);
 // The entries of a text table; nothing: it is none, which is noted.
 std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::string_view name, std::string_view word);
+// What is on the left and on the right in a table whose text can be read: entries of a text table, rules of one of
+// patterns without "if" and "endif", the value of "static:". Nothing: it is none, which is noted.
+struct TableLine : postfix::Entry {
+    bool has_pattern = false; // on the left, valid or not; $1 may be on the right
+};
+std::optional<std::vector<TableLine>> table_lines(Import& import, std::string_view name, std::string_view word);
 
 } // namespace postrider

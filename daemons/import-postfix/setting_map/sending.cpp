@@ -62,7 +62,7 @@ constexpr SettingMapping sending_[] = {
     {"disable_mime_output_conversion", "", none, harmless, "8-bit content is re-encoded if the next system does not accept it."},
     {"smtp_pix_*", "", none, harmless, "There are no workarounds for such firewalls."},
     {"smtp_*_timeout", "", obsolete, harmless, "[smtp_client] has the relevant timeouts; their defaults are those of RFC 5321."},
-    {"smtp_reply_filter", "smtp_client.reply_rules", custom, harmless, "Rules that make a reply temporary or permanent, for the replies to MAIL, RCPT, DATA and the end of a message; its text stays as it is."},
+    {"smtp_reply_filter", "smtp_client.reply_rules", custom, harmless, "Rules that make a reply temporary or permanent, for the replies to MAIL, RCPT, DATA and the end of a message, also between if and endif; its text stays as it is."},
     {"*_delivery_status_filter", "", none, harmless, "Use smtp_client.reply_rules, or route.\"DOMAIN\".reply_overrides, to change the meaning of a site's reply."},
     {"smtp_address_verify_target", "", none, harmless, "A probe ends after RCPT.", false, "rcpt"},
     {"lmtp_connect_timeout", "", none, harmless, "LMTP uses the timeouts of [smtp_client]."},

@@ -111,10 +111,10 @@ bool is_named_by_transport_maps(Import& import, const postfix::Service& service)
     };
     return std::ranges::any_of(tables_of(import, "transport_maps"), [&](const auto& word) {
         const auto type = postfix::parse_typed(word);
-        if (!type || (type->type != "inline" && !import.environment.exists(import.resolved_path(type->name))))
-            return false;
-        const auto entries = table_entries(import, "transport_maps", word);
-        return entries && std::ranges::any_of(*entries, [&](const auto& entry) { return is_it(entry.value); });
+        const bool has_file = type && type->type != "static" && !type->name.starts_with('{');
+        if (!type || (has_file && !import.environment.exists(import.resolved_path(type->name)))) return false;
+        const auto lines = table_lines(import, "transport_maps", word);
+        return lines && std::ranges::any_of(*lines, [&](const auto& line) { return is_it(line.value); });
     });
 }
 

@@ -45,18 +45,46 @@ TEST_CASE("a check of senders' logins that a table of several parts names") {
     }
 }
 
-TEST_CASE("networks that hold under a condition only are for check to refuse") {
-    const std::string conditional = "cidr:{{if 192.0.2.0/28}, {192.0.2.0/24 x}, {endif}}";
-    CHECK(key(drafted("mynetworks = " + conditional + "\n"), "relay.networks") ==
-          postrider::toml(std::vector{conditional}));
-    for (const auto* line : {"IF 192.0.2.0/28", "!192.0.2.0/28 x"}) {
-        const auto from = drafted("mynetworks = 198.51.100.0/24, cidr:/pf/n\n",
-                                  {{"/pf/n", fmt::format("{}\n0.0.0.0/0 x\nendif\n", line)}});
-        CHECK(key(from, "relay.networks") == R"(["198.51.100.0/24", "cidr:/pf/n"])");
+TEST_CASE("networks that hold under a condition are worked out") {
+    const auto networks = [](const std::string& rules) {
+        return key(drafted("mynetworks = cidr:{" + rules + "}\n"), "relay.networks");
+    };
+    CHECK(networks("{192.0.2.0/24 x}") == R"(["192.0.2.0/24"])");
+    CHECK(networks("{if 192.0.2.0/28}, {192.0.2.0/24 x}, {endif}") == R"(["192.0.2.0/28"])");
+    CHECK(networks("{if 192.0.2.0/24}, {192.0.2.4 x}, {10.0.0.0/8 y}, {2001:db8::/32 z}, {endif}, {10.0.0.0/16 x}") ==
+          R"(["192.0.2.4/32", "10.0.0.0/16"])");
+    CHECK(networks("{IF !192.0.2.0/25}, {192.0.2.0/24 x}, {ENDIF}") == R"(["192.0.2.128/25"])");
+    CHECK(networks("{if 10.0.0.0/8}, {if !10.1.0.0/16}, {10.0.0.0/14 x}, {endif}, {10.1.2.0/24 x}, {endif}") ==
+          R"(["10.2.0.0/15", "10.0.0.0/16", "10.1.2.0/24"])");
+    CHECK(networks("{if 192.0.2.0/30}, {!192.0.2.2 x}, {endif}") == R"(["192.0.2.0/31", "192.0.2.3/32"])");
+    CHECK(networks("{if 192.0.2.0/30}, {! !192.0.2.2 x}, {endif}") == R"(["192.0.2.2/32"])");
+    CHECK(networks("{if 192.0.2.0/30}, {192.0.2.0/24 x}") == R"(["192.0.2.0/30"])"); // to the end, without endif
+    // What is negated means others of its family. A half of each address of IPv6, but no IPv4.
+    CHECK(networks("{if ::/1}, {!2001:db8::/32 x}, {endif}").find("\"0.0.0.0") == std::string::npos);
+    CHECK(networks("{if 8000::/1}, {!192.0.2.0/24 x}, {endif}") == "[]");
+    CHECK(networks("{if 2001:db8::/31}, {!2001:db8::/32 x}, {endif}") == R"(["2001:db9::/32"])");
+    const auto from = imported("mynetworks = 198.51.100.0/24, cidr:/pf/n\n",
+                               {{"/pf/n", "if 192.0.2.0/24\n!192.0.2.0/25\tx\nendif\n"}});
+    CHECK(key(from, "relay.networks") == R"(["198.51.100.0/24", "192.0.2.128/25"])");
+    CHECK(result_of(from, "mynetworks").kind == SettingResult::Kind::converted);
+}
+
+TEST_CASE("a table of networks that is none is for check to refuse, with the reason") {
+    const std::pair<std::string, std::string> rows[] = {
+        {"{if 192.0.2.1/28}, {192.0.2.0/24 x}, {endif}", "line 1: \"if 192.0.2.1/28\": not a network"},
+        {"{if 192.0.2.0/28}, {192.0.2.0/24}, {endif}", "line 2: \"192.0.2.0/24\": no value"},
+        {"{endif}, {192.0.2.0/24 x}", "\"endif\" without \"if\""},
+        {"{if 192.0.2.0/28 x}, {192.0.2.0/24 x}, {endif}", "text behind the network"},
+    };
+    for (const auto& [rules, why] : rows) {
+        CAPTURE(rules);
+        const auto from = drafted("mynetworks = 198.51.100.0/24, cidr:{" + rules + "}\n");
+        CHECK(key(from, "relay.networks") ==
+              postrider::toml(std::vector{std::string("198.51.100.0/24"), "cidr:{" + rules + "}"}));
+        CHECK(says(from, "mynetworks", why));
         CHECK(says(from, "mynetworks", "list its networks in relay.networks"));
         CHECK_FALSE(says(from, "mynetworks", "exceptions"));
     }
-    CHECK(key(drafted("mynetworks = cidr:{{192.0.2.0/24 x}}\n"), "relay.networks") == R"(["192.0.2.0/24"])");
 }
 
 TEST_CASE("TLS that is demanded of a next hop is demanded where it is one of several") {
@@ -164,7 +192,7 @@ TEST_CASE("a domain of two classes is of the first one, of whatever kind its tab
     CHECK(relayed("static:x") == "-");
     const auto chained =
         drafted("mydestination = pipemap:{inline:{b.example=x}, inline:{x=y}}\nrelay_domains = b.example\n");
-    CHECK(says(chained, "mydestination", "not known here"));
+    CHECK(says(chained, "relay_domains", "that pipemap:{inline:{b.example=x}, inline:{x=y}} has as well"));
 }
 
 TEST_CASE("the program behind an address is that of a service of this host") {

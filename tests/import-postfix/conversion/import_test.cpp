@@ -4,6 +4,24 @@
 
 using namespace postrider;
 
+TEST_CASE("a remark behind a value is named, and the value before it used") {
+    const auto from = imported("mailbox_size_limit = 0 # no limit\nsoft_bounce = yes # for now\n"
+                               "maximal_queue_lifetime = 2d\t# short\n");
+    CHECK(key(from, "local.mailbox_size") == "0");
+    CHECK(key(from, "bounce.soft_bounce") == "true");
+    CHECK(key(from, "queue.expiry") == R"("2d")");
+    for (const auto* name : {"mailbox_size_limit", "soft_bounce", "maximal_queue_lifetime"})
+        CHECK(result_of(from, name).remarks.front().contains("a remark must be on a line of its own"));
+    CHECK(fault("message_size_limit = much # too much\n").contains("is not a whole number"));
+    CHECK(fault("message_size_limit = # none\n").contains("is not a whole number"));
+}
+
+TEST_CASE("a luser_relay that is no address is left out, by name") {
+    const auto from = imported("luser_relay = local:ann\n");
+    CHECK(key(from, "local.catch_all") == "-");
+    CHECK(result_of(from, "luser_relay").remarks.front().contains("\"local:ann\" is neither a user nor an address"));
+}
+
 TEST_CASE("what has no counterpart is said with its reason, at its line") {
     const std::pair<std::string, std::string> rows[] = {
         {"smtpd_banner = hello", "the greeting is"},
@@ -314,14 +332,38 @@ TEST_CASE("rules for replies become ours as far as they change what a reply mean
     CHECK(result_of(from, "smtp_reply_filter").kind == SettingResult::Kind::unsupported); // the third
 }
 
-TEST_CASE("a rule for replies without its condition, or behind one that is left out, would mean something else") {
+TEST_CASE("conditions of rules for replies, and negated patterns, are kept") {
+    const auto from = imported("smtp_reply_filter = pcre:/pf/replies, pcre:{{/last/ 550 no}}\n",
+                               {{"/pf/replies", "if !/^2/  x\n!/5\\.7\\.1/ 450 wait\nIF /^4/i\n/graylist/ 421 4.7.0 x\n"
+                                                "endif\nendif\nendif\nif /^5/\n/spam/ 450 x\n"}});
+    CHECK(key(from, "smtp_client.reply_rules") ==
+          postrider::toml(std::vector<std::string>{"if !/^2/", "!/5\\.7\\.1/ is temporary", "if /^4/i",
+                                                   "/graylist/ is temporary", "endif", "endif", "if /^5/",
+                                                   "/spam/ is temporary", "endif", "/last/ is permanent"}));
+    CHECK(result_of(from, "smtp_reply_filter").kind == SettingResult::Kind::with_remark); // of what is ignored
+}
+
+TEST_CASE("a rule for replies behind one that is left out would mean something else") {
     const auto rules = [](const std::string& text) {
         const auto from = imported("smtp_reply_filter = pcre:/pf/replies\n", {{"/pf/replies", text}});
         CHECK(result_of(from, "smtp_reply_filter").kind == SettingResult::Kind::unsupported);
         return key(from, "smtp_client.reply_rules");
     };
-    CHECK(rules("if /^4/\n/graylist/ 421 4.7.0 x\nendif\n") == "-");
-    CHECK(rules("/^421/ 521 gone\n!/^5/ 450 wait\n/graylist/ 421 4.7.0 x\n") == R"(["/^421/ is permanent"])");
+    CHECK(rules("if /(/\n/graylist/ 421 4.7.0 x\nendif\n") == "-");
+    CHECK(rules("/^421/ 521 gone\n/^5/ 250 good\n/graylist/ 421 4.7.0 x\n") == R"(["/^421/ is permanent"])");
+    CHECK(rules("if /^4/\n/^421/ 521 gone\n/^450/ 250 good\nendif\n/x/ 421 x\n") ==
+          R"(["if /^4/", "/^421/ is permanent", "endif"])");
+}
+
+TEST_CASE("names without a domain that Postfix would not complete, or otherwise, are answered by name") {
+    CHECK(result_of(imported("append_at_myorigin = no\n"), "append_at_myorigin").kind ==
+          SettingResult::Kind::unsupported);
+    CHECK(result_of(imported("append_at_myorigin = yes\n"), "append_at_myorigin").kind ==
+          SettingResult::Kind::converted);
+    const auto from = imported("remote_header_rewrite_domain = domain.invalid\n");
+    CHECK(result_of(from, "remote_header_rewrite_domain").remarks.front().contains("stay as they are"));
+    CHECK(result_of(imported("remote_header_rewrite_domain =\n"), "remote_header_rewrite_domain").kind ==
+          SettingResult::Kind::converted);
 }
 
 TEST_CASE("services become listeners") {

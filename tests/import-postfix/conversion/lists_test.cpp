@@ -155,3 +155,99 @@ TEST_CASE("the next hop of relayed domains in tables") {
     CHECK(undecided_for(database + "relayhost = [out.example]\nrelay_transport = smtp:[out.example]") == 0);
     CHECK(undecided_for("relay_domains = a.example, cidr:/pf/empty\nrelay_transport = smtp:[in.example]") == 0);
 }
+
+TEST_CASE("domains of mailboxes without a table of mailboxes: refused addresses, once that is decided") {
+    const auto from = imported("virtual_mailbox_domains = a.example\nvirtual_alias_maps = hash:/pf/v\n",
+                               {{"/pf/v", "info@a.example ann@remote.example\n"}});
+    CHECK(key(from, "virtual_mailbox.domains") == R"(["a.example"])");
+    CHECK(key(from, "virtual_mailbox.recipients") == R"(["table:virtual_mailbox_maps_1"])");
+    CHECK(key(from, "virtual_mailbox.deliver") == R"("maildir:/var/mail/{domain}/{user}")");
+    CHECK(key(from, "virtual_mailbox.user") == R"("nobody")");
+    const auto lines = undecided(drafted("virtual_mailbox_domains = a.example\n"));
+    REQUIRE(lines.size() == 1);
+    CHECK(lines.front().contains("virtual_mailbox_domains: there is no virtual_mailbox_maps"));
+    CHECK(lines.front().contains("virtual_mailbox.deliver"));
+    const auto own = imported("virtual_mailbox_domains = a.example\nvirtual_mailbox_base = /srv\nvirtual_uid_maps = "
+                              "static:5000\n");
+    CHECK(key(own, "virtual_mailbox.deliver") == R"("maildir:/srv/{domain}/{user}")");
+    CHECK(key(own, "virtual_mailbox.user") == R"("vmail")");
+    // The server that keeps the mail knows its users: all are accepted, as by Postfix.
+    const auto lmtp = imported("virtual_mailbox_domains = a.example\nvirtual_transport = lmtp:unix:/run/lmtp\n");
+    CHECK(key(lmtp, "virtual_mailbox.recipients") == "-");
+    CHECK(key(lmtp, "virtual_mailbox.deliver") == R"("lmtp:/run/lmtp")");
+    CHECK(undecided(lmtp).empty());
+}
+
+TEST_CASE("a directory of mailboxes that is no path is refused by name") {
+    const auto from = drafted("virtual_mailbox_domains = a.example\nvirtual_mailbox_maps = hash:/pf/m\n"
+                              "virtual_mailbox_base = {directory}\nvirtual_uid_maps = static:5000\n",
+                              {{"/pf/m", "ann@a.example ann/\n"}});
+    CHECK(result_of(from, "virtual_mailbox_base")
+              .remarks.front()
+              .contains("put the directory into "
+                        "virtual_mailbox.deliver"));
+    CHECK(refusal_of(from).contains("virtual_mailbox.deliver"));
+}
+
+TEST_CASE("a domain that a list names and a database may have for an earlier class is answered by name") {
+    const std::map<std::string, std::string> files = {{"/pf/d.cf", "dbname = d\nquery = SELECT a\n"},
+                                                      {"/pf/m.cf", "dbname = d\nquery = SELECT m\n"},
+                                                      {"/pf/r", "x y\n"}};
+    struct Row {
+        std::string main, setting, table;
+        bool to_be_decided = false;
+    };
+    const std::string mailboxes = "virtual_mailbox_domains = mysql:/pf/d.cf\nvirtual_transport = lmtp:unix:/run/lmtp\n";
+    const Row rows[] = {
+        {"mydestination = mysql:/pf/d.cf\nrelay_domains = a.example\n", "relay_domains", "mysql:/pf/d.cf", true},
+        {"mydestination = unionmap:{inline:{b.example=x}, mysql:/pf/d.cf}\nrelay_domains = a.example\n",
+         "relay_domains", "mysql:/pf/d.cf", true},
+        {"mydestination = mysql:/pf/d.cf\nrelay_domains = a.example\nrelay_recipient_maps = hash:/pf/r\n",
+         "relay_domains", "mysql:/pf/d.cf"},
+        {mailboxes + "virtual_mailbox_maps = mysql:/pf/m.cf\nrelay_domains = a.example\n", "relay_domains",
+         "mysql:/pf/d.cf", true},
+        {mailboxes + "relay_domains = a.example\n", "relay_domains", "mysql:/pf/d.cf"}, // all are taken there, too
+        {"virtual_alias_domains = pgsql:/pf/d.cf\nvirtual_alias_maps = hash:/pf/r\nrelay_domains = a.example\n",
+         "relay_domains", "pgsql:/pf/d.cf", true},
+        {"virtual_alias_maps = mysql:/pf/m.cf\nvirtual_mailbox_domains = a.example\nvirtual_mailbox_maps = hash:/pf/r\n"
+         "virtual_mailbox_base = /srv\nvirtual_uid_maps = static:5000\n",
+         "virtual_mailbox_domains", "mysql:/pf/m.cf"},
+        // Nothing is named, the names are text of an earlier class, or nothing else has them.
+        {"mydestination = mysql:/pf/d.cf\nrelay_domains = pgsql:/pf/d.cf\n", "relay_domains", ""},
+        {"mydestination = a.example, mysql:/pf/d.cf\nrelay_domains = a.example\n", "relay_domains", ""},
+        {"mydestination = a.example\nrelay_domains = mysql:/pf/d.cf, b.example\n", "relay_domains", ""},
+        {"mydestination = hash:/pf/r\nrelay_domains = b.example\n", "relay_domains", ""},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.main);
+        const auto from = drafted(row.main, files);
+        const auto& remarks = result_of(from, row.setting).remarks;
+        const auto found = std::ranges::find_if(
+            remarks, [](const auto& each) { return each.find("names decide before tables") != each.npos; });
+        CHECK((found == remarks.end()) == row.table.empty());
+        if (found != remarks.end()) CHECK(found->find(row.table + " has as well") != found->npos);
+        const auto lines = undecided(from);
+        CHECK(std::ranges::any_of(lines, [&](const auto& line) {
+                  return line.find(row.setting + ": " + row.table) != line.npos;
+              }) == row.to_be_decided);
+    }
+}
+
+TEST_CASE("a compiled table without its text is used, and it is said how to make either from the other") {
+    const auto from =
+        imported("virtual_alias_maps = lmdb:/pf/v\nvirtual_alias_domains = a.example\n", {{"/pf/v.lmdb", "compiled"}});
+    CHECK(key(from, "virtual_alias.tables") == R"(["lmdb:/pf/v"])");
+    REQUIRE(result_of(from, "virtual_alias_maps").remarks.size() == 1);
+    CHECK(result_of(from, "virtual_alias_maps").remarks.front().contains("\"postmap -s lmdb:/pf/v >/pf/v\""));
+    const auto text = imported("virtual_alias_maps = lmdb:/pf/v\nvirtual_alias_domains = a.example\n",
+                               {{"/pf/v.lmdb", "compiled"}, {"/pf/v", "x@a.example ann\n"}});
+    CHECK(key(text, "virtual_alias.tables") == R"(["text:/pf/v"])");
+}
+
+TEST_CASE("a table with random values is for check to refuse, with what is possible instead") {
+    const auto from = drafted("transport_maps = randmap:{smtp:[a.example], smtp:[b.example]}\n");
+    CHECK(key(from, "transport.tables") ==
+          postrider::toml(std::vector<std::string>{"randmap:{smtp:[a.example], smtp:[b.example]}"}));
+    CHECK(result_of(from, "transport_maps").remarks.front().contains("may name several hosts"));
+    CHECK(refusal_of(from).contains("randmap"));
+}

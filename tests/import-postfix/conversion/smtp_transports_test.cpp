@@ -30,6 +30,43 @@ TEST_CASE("a transport that transport_maps names is a route of its name") {
     CHECK_MESSAGE(remarks.find("example slow:") == std::string::npos, remarks);
 }
 
+TEST_CASE("a transport that only a table of patterns names is a route of its name, or a program") {
+    const std::string master = smtp_line +
+                               "slow unix - - n - - smtp -o smtp_tls_security_level=encrypt\n"
+                               "Lists unix - n n - - pipe flags=R user=list argv=/usr/bin/lists ${nexthop}\n"
+                               "unused unix - - n - - smtp -o smtp_tls_security_level=none\n";
+    const std::string rules = "if !/^root@/\n"
+                              "/^.*@x\\.example$/ slow:[relay.example]\n"
+                              "endif\n"
+                              "!/@/ slow:\n"
+                              "/^(.+)@lists\\.(.+)$/i Lists:$2\n"
+                              "/@(.+)\\.by-port\\.example$/ smtp:[relay.example]:$1\n"
+                              "/@(.+)\\.by-host\\.example$/ slow:[$1.example]\n"
+                              "/^-(/ skipped:\n";
+    const auto remarks = [](const ImportResult& from) {
+        return fmt::format("{}", fmt::join(result_of(from, "transport_maps").remarks, "\n"));
+    };
+    for (const auto* table : {"regexp:/pf/t", "proxy:pcre:/pf/t", "unionmap:{pcre:/pf/t}"}) {
+        CAPTURE(table);
+        const auto from = imported(fmt::format("transport_maps = {}\n", table), {{"/pf/t", rules}}, master);
+        CHECK(key(from, "route.\"slow\".tls") == R"("encrypt")");
+        CHECK(key(from, "command.Lists.user") == R"("list")");
+        CHECK(key(from, "route.\"unused\".tls") == "-");
+        CHECK(remarks(from).find("waits until") == std::string::npos);
+    }
+    const auto in_place = imported("transport_maps = pcre:{{/@x/ slow:}}\n", {}, master);
+    CHECK(key(in_place, "route.\"slow\".tls") == R"("encrypt")");
+    const auto fixed = imported("transport_maps = static:slow:[relay.example]\n", {}, master);
+    CHECK(key(fixed, "route.\"slow\".tls") == R"("encrypt")");
+    // What cannot be carried over is said by name.
+    const auto odd = drafted("transport_maps = pcre:/pf/t\n",
+                             {{"/pf/t", "/@(slow|fast)/ $1:\n/@x/ missing:\n/@(.+)/ smtp:[a b$1]\n"}}, master);
+    CHECK(remarks(odd).contains("/pf/t line 1: \"/@(slow|fast)/ $1:\": the name of the transport is made of what the "
+                                "pattern catches"));
+    CHECK(remarks(odd).contains("line 2: \"/@x/ missing:\": master.cf has no transport of that name"));
+    CHECK(remarks(odd).contains("line 3: \"/@(.+)/ smtp:[a b$1]\": with what the pattern catches"));
+}
+
 TEST_CASE("a transport by sender that has more than source addresses is a route") {
     const auto from = imported("sender_dependent_default_transport_maps = inline:{ {@a.example=Slow:} "
                                "{@b.example=slow:[relay.example]} }\nSlow_destination_concurrency_limit = 4\n",

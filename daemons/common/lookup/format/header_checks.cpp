@@ -69,18 +69,6 @@ bool is_never_skipped(Action action) {
     return action == Action::reject || action == Action::discard || action == Action::hold || action == Action::filter;
 }
 
-// "if /x/", "IF!/x/", "endif": removes the word.
-HeaderChecks::Step take_step(std::string_view& line) {
-    for (const auto& [word, step] : {std::pair{"endif", HeaderChecks::Step::close}, {"if", HeaderChecks::Step::open}}) {
-        if (!smtp::starts_with_ignoring_case(line, word)) continue;
-        const auto rest = line.substr(std::string_view(word).size());
-        if (!rest.empty() && (smtp::is_letter(rest.front()) || smtp::is_digit(rest.front()))) continue;
-        line = trimmed(rest);
-        return step;
-    }
-    return HeaderChecks::Step::rule;
-}
-
 // Line ends as patterns expect them: LF where a field folds, none at its end.
 std::string subject_of(std::string_view field) {
     std::string out(field.substr(0, longest_subject));
@@ -93,7 +81,7 @@ std::string subject_of(std::string_view field) {
 
 std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::string_view line, Use use) {
     auto rest = trimmed(line);
-    Rule rule{.step = take_step(rest)};
+    Rule rule{.step = take_block_step(rest)};
     if (rule.step == Step::close) {
         if (!rest.empty()) return malformed_check("unexpected text after \"endif\"");
         return rule;
@@ -128,24 +116,8 @@ std::expected<HeaderChecks::Step, smtp::Malformed> HeaderChecks::step_of(std::st
     return rule->step;
 }
 
-std::expected<std::vector<std::string>, smtp::Malformed>
-HeaderChecks::open_conditions(std::span<const std::string> lines) {
-    std::vector<std::string> open;
-    for (const auto& line : lines) {
-        auto rest = trimmed(line);
-        const auto step = take_step(rest);
-        if (step == Step::open) open.push_back(line);
-        if (step != Step::close) continue;
-        if (open.empty()) return malformed_check("\"endif\" without \"if\"");
-        open.pop_back();
-    }
-    return open;
-}
-
 std::expected<HeaderChecks, smtp::Malformed> HeaderChecks::parse(std::span<const std::string> lines, Use use) {
-    const auto without_end = open_conditions(lines);
-    if (!without_end) return std::unexpected(without_end.error());
-    if (!without_end->empty()) return malformed_check(fmt::format("\"{}\" without \"endif\"", without_end->back()));
+    if (const auto blocks = check_blocks(lines); !blocks) return std::unexpected(blocks.error());
     HeaderChecks checks;
     std::vector<std::size_t> open;
     for (const auto& line : lines) {

@@ -4,6 +4,7 @@
 // Compiled once. Pure: fields in, findings out; the work on each field and on one message is bounded, however bad a
 // pattern is; a rule that keeps mail out and takes too long defers the message. Knows no messages.
 #pragma once
+#include "daemons/common/lookup/format/condition_blocks.h"
 #include "daemons/common/text/pattern.h"
 #include "libsmtp/text/text.h"
 #include <cstdint>
@@ -58,12 +59,9 @@ public:
     static std::expected<HeaderChecks, smtp::Malformed> parse(std::span<const std::string> lines,
                                                               Use use = Use::header);
 
-    // What one line is.
-    enum class Step : std::uint8_t { rule, open, close }; // "if /pattern/", "endif"
-    // The same of a single line, wherever it stands.
+    using Step = BlockStep;
+    // What a single line is, wherever it stands.
     static std::expected<Step, smtp::Malformed> step_of(std::string_view line, Use use);
-    // The lines "if /pattern/" that have no "endif" yet; the error: there is one without its "if".
-    static std::expected<std::vector<std::string>, smtp::Malformed> open_conditions(std::span<const std::string> lines);
 
     bool empty() const { return rules_.empty(); }
     // Is there a rule that rejects, discards, holds, redirects or filters messages?

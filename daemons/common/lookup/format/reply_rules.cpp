@@ -27,9 +27,21 @@ std::expected<ReplyPatterns::Rule, smtp::Malformed> ReplyPatterns::rule_of(std::
     constexpr std::string_view expected = "expected \"at MAIL\", \"at RCPT\", \"at DATA\" or \"at END\" after the "
                                           "pattern, or nothing, and then \"is temporary\" or \"is permanent\"";
     auto rest = smtp::trimmed(line);
+    Rule rule{.step = take_block_step(rest), .text = std::string(smtp::trimmed(line))};
+    if (rule.step == BlockStep::close) {
+        if (!rest.empty()) return std::unexpected(smtp::Malformed{"unexpected text after \"endif\""});
+        return rule;
+    }
+    rule.negated = rest.starts_with('!');
+    if (rule.negated) rest = smtp::trimmed(rest.substr(1));
     auto pattern = Pattern::take(rest);
     if (!pattern) return std::unexpected(std::move(pattern).error());
-    Rule rule{*std::move(pattern), {}, smtp::Outcome::deferred, std::string(smtp::trimmed(line))};
+    rule.pattern = *std::move(pattern);
+    if (rule.step == BlockStep::open) {
+        if (!smtp::trimmed(rest).empty())
+            return std::unexpected(smtp::Malformed{"unexpected text after the pattern of \"if\""});
+        return rule;
+    }
     auto word = first_word_of(rest);
     if (word == "at") {
         const auto name = first_word_of(rest);
@@ -45,11 +57,24 @@ std::expected<ReplyPatterns::Rule, smtp::Malformed> ReplyPatterns::rule_of(std::
     return rule;
 }
 
+std::expected<BlockStep, smtp::Malformed> ReplyPatterns::step_of(std::string_view line) {
+    auto rule = rule_of(line);
+    if (!rule) return std::unexpected(std::move(rule).error());
+    return rule->step;
+}
+
 std::expected<ReplyPatterns, smtp::Malformed> ReplyPatterns::parse(std::span<const std::string> lines) {
+    if (const auto blocks = check_blocks(lines); !blocks) return std::unexpected(blocks.error());
     ReplyPatterns out;
+    std::vector<std::size_t> open;
     for (const auto& line : lines) {
         auto rule = rule_of(line);
         if (!rule) return std::unexpected(std::move(rule).error());
+        if (rule->step == BlockStep::open) open.push_back(out.rules_.size());
+        if (rule->step == BlockStep::close) {
+            out.rules_[open.back()].end = out.rules_.size();
+            open.pop_back();
+        }
         out.rules_.push_back(*std::move(rule));
     }
     return out;
@@ -65,13 +90,16 @@ std::optional<ReplyPatterns::Found> ReplyPatterns::find(Stage stage, std::string
     auto steps = steps_per_reply;
     for (std::size_t i = 0; i < rules_.size(); ++i) {
         const auto& rule = rules_[i];
-        if (rule.stage && *rule.stage != at) continue;
-        const auto result = steps > 0 ? match.match(rule.pattern, reply.substr(0, longest_reply), steps)
+        if (rule.step == BlockStep::close || (rule.stage && *rule.stage != at)) continue;
+        const auto result = steps > 0 ? match.match(*rule.pattern, reply.substr(0, longest_reply), steps)
                                       : PatternMatch::Result::too_long;
-        if (result == PatternMatch::Result::too_long && warning.empty())
-            warning = fmt::format("{}: takes too long for the reply \"{}\": skipped", rule.pattern.text(),
+        const bool too_long = result == PatternMatch::Result::too_long;
+        if (too_long && warning.empty())
+            warning = fmt::format("{}: takes too long for the reply \"{}\": skipped", rule.pattern->text(),
                                   smtp::printable(reply, 200));
-        if (result == PatternMatch::Result::yes) return Found{i, rule.outcome, rule.text};
+        const bool holds = !too_long && (result == PatternMatch::Result::yes) != rule.negated;
+        if (holds && rule.step == BlockStep::rule) return Found{i, rule.outcome, rule.text};
+        if (!holds && rule.step == BlockStep::open) i = rule.end;
     }
     return {};
 }

@@ -40,6 +40,15 @@ public:
             order_.pop_front();
         }
     }
+    // Drops "none" that was to be kept until before then. True: it was there.
+    bool drop_none(const std::string& key, smtp::Monotonic then) {
+        const auto found = kept_.find(key);
+        if (found == kept_.end() || found->second.answer.status != Answer::Status::none || found->second.until >= then)
+            return false;
+        bytes_ -= found->second.bytes;
+        kept_.erase(found);
+        return true;
+    }
     std::size_t bytes() const { return bytes_; }
     std::size_t places() const { return order_.size(); } // entries in the order of insertion
 

@@ -130,6 +130,19 @@ void CombinedTable::part_answered(std::size_t part, const std::string& key) {
     }
 }
 
+bool CombinedTable::forget_none(const std::string& key, smtp::Now since) {
+    bool forgotten = cache_.drop_none(key, since.monotonic + kept_for_callers);
+    auto current = key;
+    for (const auto& part : parts_) {
+        forgotten = part->forget_none(current, since) || forgotten;
+        if (kind_ == config::LookupKind::merged) continue;
+        auto answer = part->find(current, common::Loop::now());
+        if (answer.status != Answer::Status::found) break;
+        current = std::move(answer.value);
+    }
+    return forgotten;
+}
+
 void CombinedTable::refresh(smtp::Now now) {
     for (const auto& part : parts_) part->refresh(now);
 }

@@ -23,6 +23,7 @@ public:
 
     Answer find(std::string_view key, smtp::Now now) override;
     bool ask(const std::string& key, smtp::Now now) override;
+    bool forget_none(const std::string& key, smtp::Now since) override;
     void refresh(smtp::Now now) override;
     std::string problem() const override;
     std::vector<Problem> problems() const override;

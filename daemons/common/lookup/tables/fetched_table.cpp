@@ -51,6 +51,10 @@ bool FetchedTable::ask(const std::string& key, smtp::Now now) {
     return true;
 }
 
+bool FetchedTable::forget_none(const std::string& key, smtp::Now since) {
+    return cache_.drop_none(key, since.monotonic + cache_time_);
+}
+
 std::string FetchedTable::problem() const { return outage_.empty() ? "" : fmt::format("table {}: {}", name_, outage_); }
 
 std::optional<std::string> FetchedTable::next() {

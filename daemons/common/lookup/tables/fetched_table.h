@@ -18,6 +18,7 @@ class FetchedTable : public Table {
 public:
     Answer find(std::string_view key, smtp::Now now) final;
     bool ask(const std::string& key, smtp::Now now) final;
+    bool forget_none(const std::string& key, smtp::Now since) final;
     std::string problem() const final;
 
 protected:

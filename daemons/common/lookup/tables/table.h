@@ -22,6 +22,11 @@ public:
     virtual Answer find(std::string_view key, smtp::Now now) = 0;
     // False: there is nothing to wait for, find() has the answer.
     virtual bool ask(const std::string& key, smtp::Now now) = 0;
+    // Forgets an answer "none" for the key that is older than that. True: it has to be asked for again.
+    virtual bool forget_none(const std::string& key, smtp::Now since) {
+        static_cast<void>(key), static_cast<void>(since);
+        return false;
+    }
     // Notices a change of its file, as find() does, even without lookups.
     virtual void refresh(smtp::Now now) { static_cast<void>(now); }
     // Its problem, beginning with its name; "" none.

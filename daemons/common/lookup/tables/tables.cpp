@@ -168,6 +168,10 @@ void Tables::ask(std::string_view specification, std::string_view key) {
     hook_.schedule();
 }
 
+bool Tables::forget_none(std::string_view specification, std::string_view key, smtp::Now since) {
+    return askable(key) && table(specification).forget_none(std::string(key), since);
+}
+
 void Tables::tell() {
     for (const auto& [table, key] : std::exchange(ready_, {})) answered_(table, key);
 }

@@ -43,6 +43,9 @@ public:
     Answer find(std::string_view table, std::string_view key);
     // Fetches an answer that was not_yet; `answered` follows, once for each key however often it was asked for.
     void ask(std::string_view table, std::string_view key);
+    // Forgets that a table does not have the key, if that answer is older. True: find() says not_yet now. For those to
+    // whom it matters that an entry may be new.
+    bool forget_none(std::string_view table, std::string_view key, smtp::Now since);
 
     // The first lines of a table's file that were skipped or are odd, as far as it was read.
     std::vector<Problem> problems(std::string_view table);

@@ -24,3 +24,20 @@ TEST_CASE("one that is never asked again does not keep what is put over and over
     CHECK(cache.places() < 200);
     CHECK(cache.find("first", now) != nullptr);
 }
+
+TEST_CASE("that there is no such key can be dropped where it is old") {
+    AnswerCache cache;
+    const smtp::Monotonic now{};
+    cache.put("none", Answer{}, now + 30s);
+    cache.put("there", Answer::found("1"), now + 30s);
+    CHECK_FALSE(cache.drop_none("none", now + 30s));
+    CHECK_FALSE(cache.drop_none("there", now + 31s));
+    CHECK_FALSE(cache.drop_none("unheard of", now + 31s));
+    const auto bytes = cache.bytes();
+    CHECK(cache.drop_none("none", now + 31s));
+    CHECK(cache.find("none", now) == nullptr);
+    CHECK(cache.bytes() < bytes);
+    cache.put("none", Answer::found("2"), now + 60s);
+    REQUIRE(cache.find("none", now));
+    CHECK(cache.find("none", now)->value == "2");
+}

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <fstream>
+#include <lmdb.h>
 #include <set>
 #include <sqlite3.h>
 #include <sys/resource.h>
@@ -178,6 +179,37 @@ TEST_CASE("compiled tables") {
     REQUIRE(many);
     CHECK((*many)->find("user49999@example.com") == Answer::found("box49999"));
     CHECK((*many)->entries() == 50'000);
+}
+
+TEST_CASE("keys and values of a compiled table may end with a NUL, as some of Postfix's do") {
+    TemporaryDirectory here;
+    const auto file = (here.path() / "t").string();
+    MDB_env* env = nullptr;
+    REQUIRE(mdb_env_create(&env) == 0);
+    REQUIRE(mdb_env_open(env, (file + ".lmdb").c_str(), MDB_NOSUBDIR | MDB_NOLOCK, 0600) == 0);
+    MDB_txn* change = nullptr;
+    MDB_dbi database = 0;
+    REQUIRE(mdb_txn_begin(env, nullptr, 0, &change) == 0);
+    REQUIRE(mdb_dbi_open(change, nullptr, 0, &database) == 0);
+    using namespace std::string_literals;
+    for (auto& [key, value] : {std::pair{"ann\0"s, "one\0"s}, {"bob"s, "two"s}}) {
+        MDB_val k{key.size(), const_cast<char*>(key.data())}, v{value.size(), const_cast<char*>(value.data())};
+        REQUIRE(mdb_put(change, database, &k, &v, 0) == 0);
+    }
+    REQUIRE(mdb_txn_commit(change) == 0);
+    mdb_env_close(env);
+    World world;
+    CHECK(world.find("lmdb:" + file, "Ann") == "one");
+    CHECK(world.find("lmdb:" + file, "bob") == "two");
+    CHECK(world.find("lmdb:" + file, "an") == "-");
+    const auto opened = LmdbFile::open(file + ".lmdb");
+    REQUIRE(opened);
+    std::string all;
+    REQUIRE((*opened)->each([&](std::string_view key, std::string_view value) {
+        all += fmt::format("{}={};", key, value);
+        return true;
+    }));
+    CHECK(all == "ann=one;bob=two;");
 }
 
 TEST_CASE("what is no compiled table, or cut off, makes mail wait") {
@@ -412,6 +444,52 @@ TEST_CASE("several tables as one, some of which have to be asked") {
     CHECK(said(look_up_once("table:far", same, "one")).starts_with("!table table:far: "));
     CHECK(is_service("table:far", same));
     CHECK_FALSE(is_service("table:steps", same));
+}
+
+TEST_CASE("that a key is not there is forgotten for those to whom it matters that it may be new") {
+    using Kind = config::LookupKind;
+    TemporaryDirectory here;
+    const auto path = (here.path() / "u.sqlite").string();
+    sql(path, "CREATE TABLE a(k TEXT PRIMARY KEY, v TEXT); INSERT INTO a VALUES('old', '1');");
+    config::LookupTable base;
+    base.name = "sql", base.kind = Kind::sqlite, base.database = path, base.cache = 1h;
+    base.query = "SELECT v FROM a WHERE k = ?";
+    World world;
+    world.tables.configure({base, section("names", Kind::entries, {"ann new", "odd none"}),
+                            section("all", Kind::merged, {"table:names", "table:sql"}),
+                            section("steps", Kind::chained, {"table:names", "table:sql"})});
+    const auto before = common::Loop::now();
+    const auto forget = [&](const char* table, const char* key, smtp::Now since) {
+        return world.tables.forget_none(table, key, since);
+    };
+    CHECK(world.find("table:sql", "new") == "-");
+    CHECK(world.find("table:all", "new") == "-");
+    CHECK(world.find("table:steps", "ann") == "-");
+    CHECK(world.find("table:sql", "old") == "1");
+    sql(path, "INSERT INTO a VALUES('new', '2'); DELETE FROM a WHERE k = 'old';");
+    CHECK_FALSE(forget("table:sql", "new", before)); // it was asked for since
+    CHECK(world.find("table:sql", "new") == "-");
+    smtp::Now later = common::Loop::now();
+    later.monotonic += 1s;
+    CHECK(forget("table:sql", "new", later));
+    CHECK(world.find("table:sql", "new") == "2");
+    CHECK_FALSE(forget("table:sql", "new", later)); // it is there
+    CHECK_FALSE(forget("table:sql", "old", later)); // so is this, as far as is known
+    CHECK(world.find("table:sql", "old") == "1");
+    CHECK(forget("table:all", "new", later));
+    CHECK(world.find("table:all", "new") == "2");
+    CHECK(forget("table:steps", "ann", later));
+    CHECK(world.find("table:steps", "ann") == "2");
+    for (const auto* each : {"table:names", "text:/nonexistent", "patterns:none"})
+        CHECK_FALSE(forget(each, "x", later));
+    CHECK_FALSE(forget("table:sql", "", later));
+    // What the second table of a chain said about its own key.
+    CHECK(world.find("table:steps", "odd") == "-");
+    sql(path, "INSERT INTO a VALUES('none', '3');");
+    later = common::Loop::now();
+    later.monotonic += 1s;
+    CHECK(forget("table:steps", "odd", later));
+    CHECK(world.find("table:steps", "odd") == "3");
 }
 
 TEST_CASE("a value in a chain that cannot be a key makes its table unavailable") {

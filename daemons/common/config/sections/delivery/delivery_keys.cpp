@@ -518,7 +518,8 @@ Section section_for(SmtpClient& s) {
              "the stage if it matters (at MAIL, at RCPT, at DATA, or at END for after the final dot); and what such a "
              "reply is taken for, \"is temporary\" or \"is permanent\". The first rule that matches applies, unless "
              "reply_overrides of the route do. Log and history show the server's own words, and the rule. A pattern "
-             "that takes too long is skipped, which is logged.",
+             "that takes too long is skipped, which is logged. \"!\" before a pattern means that it does not match; "
+             "rules between \"if /pattern/\" (or \"if !/pattern/\") and \"endif\" are tried only where that is so.",
              "['/^550 .*(greylist|try again)/ at RCPT is temporary']"},
             {"credentials", any_text(s.credentials),
              "File of our accounts at next hops: one \"HOST[:PORT] USER:PASSWORD\" per line "

@@ -52,6 +52,27 @@ ListKey parts_of_table(std::vector<std::string>& tables) {
             .of_tables = true};
 }
 
+// Rules with "if" and "endif": the same line may be there twice, "endif" for one. `step_of` says what a line is.
+template <class F> ListKey rules_in_blocks(std::vector<std::string>& values, F step_of) {
+    const auto open_so_far = std::make_shared<std::size_t>(0);
+    return {.clear = [&values, open_so_far] { values.clear(), *open_so_far = 0; },
+            .add = [&values, step_of, open_so_far](std::string_view text) -> Refusal {
+                using common::BlockStep;
+                const auto step = step_of(text);
+                if (!step) return fmt::format("\"{}\": {}", smtp::printable(text, 100), step.error().why);
+                if (*step == BlockStep::close && *open_so_far == 0) return "\"endif\" without \"if\"";
+                *open_so_far += *step == BlockStep::open ? 1 : 0;
+                *open_so_far -= *step == BlockStep::close ? 1 : 0;
+                values.emplace_back(text);
+                return std::nullopt;
+            },
+            .show = [&values] { return values; },
+            .finish = [&values]() -> Refusal {
+                const auto blocks = common::check_blocks(values);
+                return blocks ? std::nullopt : Refusal(blocks.error().why);
+            }};
+}
+
 } // namespace
 
 ListKey lookup_tables(std::vector<std::string>& values) {
@@ -71,34 +92,11 @@ ListKey check_rules(std::vector<std::string>& values, CheckedPart part) {
                      : part == CheckedPart::body            ? Use::body
                      : part == CheckedPart::outgoing_header ? Use::outgoing_header
                                                             : Use::outgoing_body;
-    // The same line may be there twice, "endif" for one.
-    using Step = common::HeaderChecks::Step;
-    const auto open_so_far = std::make_shared<std::size_t>(0);
-    return {.clear = [&values, open_so_far] { values.clear(), *open_so_far = 0; },
-            .add = [&values, use, open_so_far](std::string_view text) -> Refusal {
-                const auto step = common::HeaderChecks::step_of(text, use);
-                if (!step) return fmt::format("\"{}\": {}", smtp::printable(text, 100), step.error().why);
-                if (*step == Step::close && *open_so_far == 0) return "\"endif\" without \"if\"";
-                *open_so_far += *step == Step::open ? 1 : 0;
-                *open_so_far -= *step == Step::close ? 1 : 0;
-                values.emplace_back(text);
-                return std::nullopt;
-            },
-            .show = [&values] { return values; },
-            .finish = [&values]() -> Refusal {
-                const auto open = common::HeaderChecks::open_conditions(values);
-                if (!open || open->empty()) return std::nullopt;
-                return fmt::format("\"{}\" without \"endif\"", smtp::printable(open->back(), 100));
-            }};
+    return rules_in_blocks(values, [use](std::string_view text) { return common::HeaderChecks::step_of(text, use); });
 }
 
 ListKey reply_patterns(std::vector<std::string>& values) {
-    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> Refusal {
-        value = text;
-        const auto rules = common::ReplyPatterns::parse(std::span(&value, 1));
-        if (rules) return std::nullopt;
-        return fmt::format("\"{}\": {}", smtp::printable(text, 100), rules.error().why);
-    });
+    return rules_in_blocks(values, common::ReplyPatterns::step_of);
 }
 
 ListKey optional_lookup_tables(std::optional<std::vector<std::string>>& values) {
