@@ -79,7 +79,7 @@ TEST_CASE("stricter limits are told, looser ones are not") {
 }
 
 TEST_CASE("rates that become those of all nodes") {
-    const std::string fleet = "[mta]\nnode = \"mx1\"\n[fleet]\nstore = \"redis://192.0.2.9\"\n";
+    const std::string fleet = "mta.node = \"mx1\"\n[fleet]\nstore = \"redis://192.0.2.9\"\n";
     const std::string route = "[route.\"x.example\"]\nnext_hop = \"[192.0.2.1]\"\nmessages_per_hour = 10\n";
     const std::string shared = route + "share_rates = true\n";
     CHECK(effects(fleet + route, fleet + shared, queue("x.example")) ==
