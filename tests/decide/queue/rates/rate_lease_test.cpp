@@ -370,3 +370,19 @@ TEST_CASE("tokens that are not used expire, and fewer are asked for") {
     REQUIRE(second);
     CHECK(second->count <= 2);
 }
+
+TEST_CASE("a hundred nodes: the rate is kept, light loads hardly wait, nobody starves") {
+    for (const auto rate : {50U, 500U}) {
+        std::vector<double> loads;
+        for (int n = 0; n < 100; ++n) loads.push_back(n % 3 == 0 ? always : n % 3 == 1 ? rate / 300.0 : 0.0);
+        World world(loads, gap_of(rate), 7);
+        world.run(5s);
+        const auto from = world.time;
+        const auto calls = world.store.calls;
+        world.run(60s);
+        CHECK(static_cast<double>(world.between(from, world.time)) == doctest::Approx(60 * rate).epsilon(0.05));
+        CHECK(world.store.calls - calls <= 60 * 100); // one for each node and second
+        for (std::size_t n = 0; n < 100; n += 3) CHECK(world.nodes[n].begun >= rate * 60 / 100 / 4);
+        for (std::size_t n = 1; n < 100; n += 3) CHECK(world.nodes[n].waiting <= 20);
+    }
+}
