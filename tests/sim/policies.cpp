@@ -99,6 +99,7 @@ void World::check_delayed(const q::RecordDeferral& a, q::RecipientNumber number)
 // Its time came a while ago: something keeps it, and no rest that is to be counted does.
 void World::check_overdue(const Message& m) {
     if (!m.by_name || policy_of(m).kind == q::RetryPolicy::Kind::exchange) return; // a route's comes in the middle
+    if (time_ < rest_began_ + 5 * second) return; // the engine counts the tries of all of them one after the other
     const auto overdue = [&](const Recipient& r) {
         return r.written == Written::open && !r.in_flight && r.failures > 0 && r.not_before + 5 * second < time_;
     };

@@ -372,6 +372,7 @@ void World::does(const q::NoticeLink& a) {
     const auto h = std::ranges::find(hosts_, std::string(a.link), &Host::name);
     if (h == hosts_.end()) return;
     const bool was_retry = h->health == q::Health::retry;
+    if (h->health == q::Health::ready && a.health != q::Health::ready) rest_began_ = time_;
     h->health = a.health;
     h->opened_since = 0;
     if (a.health != q::Health::ready) h->failed_rule = failed_rule_;
@@ -397,7 +398,9 @@ void World::does(const q::NoticeQueue& a) {
     if (of_all) book.last_failure = time_;
     const std::int64_t next =
         a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
-    (a.event == 4000 ? book.route_until : book.not_before) = next;
+    auto& until = a.event == 4000 ? book.route_until : book.not_before;
+    if (until <= time_ && next > time_) rest_began_ = time_;
+    until = next;
     book.announced = book.announced || a.event != 4000;
     const auto d = std::ranges::find(domains_, a.queue.substr(0, a.queue.find('@')), &Domain::name);
     if (d != domains_.end() && a.health != q::Health::ready)

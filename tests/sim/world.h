@@ -304,6 +304,7 @@ private:
     std::string wrong_;
     std::int64_t time_ = 0;         // µs, monotonic
     std::int64_t wall_offset_ = 0;  // µs since 1970 at time_ 0
+    std::int64_t rest_began_ = 0;   // of a link or queue that had been well, last
     std::int64_t waited_until_ = 0; // the last wait of our own doing for everybody ended
     std::int64_t end_of_trouble_ = 0;
     bool calm_ = false;  // hosts well, one bad message per domain: nothing else may wait long
