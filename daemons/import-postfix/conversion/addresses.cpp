@@ -304,8 +304,18 @@ void transport(Import& import) {
         const auto lines = table_lines(import, "transport_maps", word);
         std::size_t odd = 0;
         for (const auto& line : lines ? *lines : std::vector<TableLine>{}) {
-            if (std::string_view pattern = line.key; line.has_pattern && !common::Pattern::take(pattern))
-                continue; // skipped, here as by Postfix
+            if (std::string_view pattern = line.key; type->type == "pcre" && !common::Pattern::take(pattern))
+                continue;                                          // skipped, here as by Postfix
+            if (type->type == "regexp" && !line.refusal.empty()) { // perhaps not by Postfix
+                if (++odd <= 20)
+                    import.mark_unguarded(
+                        "transport_maps", fmt::format("{} line {}", postfix::excerpt(type->name), line.line),
+                        fmt::format("\"{}\": {}. Write the rule in Perl's syntax, with one pattern, or "
+                                    "between \"if\" and \"endif\"; until then mail for it goes "
+                                    "where the other rules and the MX records say",
+                                    postfix::excerpt(line.key), line.refusal));
+                continue;
+            }
             const auto colon = line.value.find(':');
             for (const auto& hop : postfix::words_of(std::string_view(line.value).substr(colon + 1)))
                 if (const auto place = postfix::destination_of(hop); place && colon != std::string::npos)
