@@ -18,7 +18,7 @@ constexpr SettingMapping names[] = {
     {"mydestination", "local.domains, local.domain_tables", custom, harmless, "Files of domains are read, and their domains are listed; tables remain tables. In all lists of domains a table without a counterpart stays as it is, for check to refuse, and an exception (\"!\") of what the rest of the list takes is a line of [undecided]."},
     {"virtual_alias_domains", "virtual_alias.domains, virtual_alias.domain_tables", custom, harmless, "By default Postfix uses the domains that are keys of virtual_alias_maps, and so does the importer."},
     {"virtual_mailbox_domains", "virtual_mailbox.domains, virtual_mailbox.domain_tables", custom, harmless,
-     "Tables of domains, also in databases, remain tables. If virtual(8) is to deliver, but virtual_mailbox_maps is not set, no address has a mailbox: all but those of virtual aliases are refused, which is a line of [undecided]."},
+     "Tables of domains, also in databases, remain tables. If virtual(8) is to deliver, but virtual_mailbox_maps is not set, no address has a mailbox: all but those of virtual aliases are refused, which is a line of [undecided], unless text tables of transport_maps lead all of these domains elsewhere."},
     {"relay_domains", "relay.domains, relay.domain_tables", custom, harmless,
      "With parent_domain_matches_subdomains at its default, \".DOMAIN\" is listed too, and relay.parent_domains is set for tables."},
     {"mynetworks", "relay.networks", custom, unguarded, "Files are read. Networks preceded by \"!\" have no counterpart, except in tables of networks, where they and \"if\" are worked out. No networks are listed if no permit_mynetworks precedes the rejecting restrictions."},
