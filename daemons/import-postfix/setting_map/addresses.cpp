@@ -106,7 +106,7 @@ constexpr SettingMapping local[] = {
     {"home_mailbox", "local.mailbox", custom, harmless, "A value that ends with a slash becomes a maildir, any other an mbox."},
     {"mail_spool_directory", "local.mailbox", custom, harmless, "A value that ends with a slash becomes maildirs, any other mboxes."},
     {"mailbox_command", "local.mailbox_command", text, harmless, ""},
-    {"mailbox_transport", "local.deliver", custom, harmless, "lmtp, and a transport of master.cf for it, are carried over; others have no counterpart and are undecided."},
+    {"mailbox_transport", "local.deliver", custom, harmless, "lmtp, and a transport of master.cf for it, are carried over, for users of this system only; undecided if aliases lead to other names. Others have no counterpart and are undecided."},
     {"mailbox_transport_maps", "", none, harmless, "Use transport.tables, which also accept single addresses."},
     {"mailbox_command_maps", "", none, harmless, "Use .forward files of the users it names."},
     {"local_transport", "", custom, unguarded, "local is the only transport; an LMTP server becomes local.deliver, after aliases, for users of this system only; undecided if local_recipient_maps names others. error:, retry: and discard: become a table of transport.tables. Others have no counterpart and are undecided: list the domains in relay.domains and give them a [route]."},
