@@ -511,7 +511,7 @@ TEST_CASE("the transport of a content filter: what is done anyway is no remark, 
 TEST_CASE("names of aliases that only the server of mailbox_transport knows have to be decided") {
     const auto lines = [](const std::string& aliases, const std::string& more = "") {
         return all(undecided(drafted("mailbox_transport = lmtp:unix:/run/lmtp\nalias_maps = hash:/etc/aliases" + more +
-                                         "\nmydestination = a.example\n",
+                                         "\nmydestination = a.example\nrecipient_delimiter = +\n",
                                      {{"/etc/aliases", aliases}, {"/pf/a.cf", "dbname = d\nquery = SELECT a\n"}})));
     };
     const auto lost = lines("team: bob, \"eve+x\"@a.example, ann\nroot: team\n");
