@@ -161,6 +161,12 @@ decide::ExpansionTables Categorizer::tables_for(const PendingQuestion& asked) {
     return tables;
 }
 
+// What the answers kept so far say may rest on older ones, of which several make one answer.
+void Categorizer::ask_afresh(PendingQuestion& asked) {
+    asked.fresh = true;
+    asked.memo = {};
+}
+
 void Categorizer::begin_expansion(PendingQuestion& asked) {
     const auto& question = std::get<Categorize>(asked.question);
     auto tables = tables_for(asked);
@@ -191,7 +197,7 @@ bool Categorizer::expand_step(PendingQuestion& asked) {
     asked.unanswered = std::move(expanded.unanswered);
     if (!asked.unanswered.empty()) return true;
     if (!asked.fresh && has_unknown(expanded.recipients)) {
-        asked.fresh = true;
+        ask_afresh(asked);
         begin_expansion(asked);
         return false;
     }
@@ -250,7 +256,7 @@ std::set<decide::LookupRequest> Categorizer::check(PendingQuestion& asked) {
     if (client == check_channels_.end()) return {}; // gone meanwhile
     auto found = decide::check_recipient(question.check.address, settings_, tables_for(asked));
     if (!asked.fresh && found.verdict == RecipientCheck::Verdict::unknown && found.status == no_such_recipient) {
-        asked.fresh = true;
+        ask_afresh(asked);
         found = decide::check_recipient(question.check.address, settings_, tables_for(asked));
     }
     Checked answer;
@@ -283,7 +289,11 @@ void Categorizer::on_known(const decide::LookupRequest& need) {
         if (at == waiting_.end()) continue;
         auto& waiting = *at->second;
         const bool lasting = need.kind == decide::LookupRequest::Kind::suppressed; // never forgotten
-        if (!lasting && !waiting.memo.look_up(need, sources_.tables())) {          // forgotten already: fetched again
+        const auto known = [&] {
+            const auto& tables = sources_.tables();
+            return waiting.memo.look_up(need, waiting.fresh ? sources_.fresh(tables, waiting.since) : tables);
+        };
+        if (!lasting && !known()) { // forgotten already, or older than the question: fetched again
             waiting_for_[need].push_back(number);
             lookup_queue_.add(number, need);
             continue;

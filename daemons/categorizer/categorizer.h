@@ -61,6 +61,7 @@ private:
     // Answers the question, or continues in later turns of the loop, or makes it wait for what it needs.
     void answer(Work asked);
     decide::ExpansionTables tables_for(const PendingQuestion& asked);
+    static void ask_afresh(PendingQuestion& asked);
     void begin_expansion(PendingQuestion& asked);
     void on_request_part(proto::categorize::Categorize&& part);
     void start(decltype(PendingQuestion::question) question) {

@@ -164,6 +164,7 @@ int import_from_postfix(const Arguments& arguments) {
     environment.read = read_regular;
     environment.exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
     environment.user_name = user_name;
+    environment.is_user = [](const std::string& name) { return getpwnam(name.c_str()) != nullptr; };
     auto imported = import_postfix(environment);
     if (!imported) return fail(data_error, imported.error().to_string());
 

@@ -67,7 +67,29 @@ struct World {
         }
         return out;
     }
+    // As smtpd sees it.
+    Verdict checked(const std::string& address) {
+        std::optional<Verdict> verdict;
+        ipc::Connector<proto::recipient_check::Message> smtpd(
+            premises.loop, premises.log, premises.directory + "/run/private/categorizer",
+            proto::recipient_check::conversation,
+            {proto::Role::smtpd, 0, {{"categorizer", ipc::token_of("key", proto::Role::smtpd, 0)}}},
+            {[&](proto::recipient_check::Message&& message) {
+                 if (const auto* answer = std::get_if<proto::recipient_check::Checked>(&message))
+                     verdict = answer->verdict, premises.loop.stop();
+             },
+             [&] { static_cast<void>(smtpd.send(proto::recipient_check::Check{1, address})); }});
+        while (!verdict) premises.loop.run();
+        return *verdict;
+    }
 };
+
+void run_sql(const std::string& path, const char* text) {
+    sqlite3* database = nullptr;
+    REQUIRE(sqlite3_open(path.c_str(), &database) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(database, text, nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(database);
+}
 
 } // namespace
 
@@ -127,12 +149,7 @@ TEST_CASE("classes of domains, tables, and included lists") {
 TEST_CASE("an address that a database did not have a moment ago is asked for again before its mail is returned") {
     TemporaryDirectory here;
     const auto path = (here.path() / "u.sqlite").string();
-    const auto sql = [&](const char* text) {
-        sqlite3* database = nullptr;
-        REQUIRE(sqlite3_open(path.c_str(), &database) == SQLITE_OK);
-        REQUIRE(sqlite3_exec(database, text, nullptr, nullptr, nullptr) == SQLITE_OK);
-        sqlite3_close(database);
-    };
+    const auto sql = [&](const char* text) { run_sql(path, text); };
     sql("CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES('info@lists.example', 'bob')");
     World w("", "[mta]\nmulti_user = false\n[local]\nusers = [\"alice\", \"bob\"]\nalias_tables = [\"table:v\"]\n"
                 "[table.v]\nkind = \"sqlite\"\ncache = \"1h\"\nquery = \"SELECT v FROM t WHERE k = ?\"\ndatabase = \"" +
@@ -148,8 +165,84 @@ TEST_CASE("an address that a database did not have a moment ago is asked for aga
     sql("INSERT INTO t VALUES('new', 'bob'); DELETE FROM t WHERE k = 'info@lists.example'");
     CHECK(w.ask(all) == "0:local bob; 1:local alice; 2:remote; 3:discard 2.1.5"); // the last one is bob, too
     // While it cannot be asked, nobody is unknown.
+    CHECK(w.ask({"other@lists.example"}) == "0:failed 5.1.1");
     sql("ALTER TABLE t RENAME TO u");
     CHECK(w.ask({"other@lists.example"}).starts_with("0:deferred"));
+}
+
+TEST_CASE("what several tables say together is as new as the newest of what is needed of each") {
+    TemporaryDirectory here;
+    const auto path = (here.path() / "u.sqlite").string();
+    const auto section = [&](const char* name) {
+        return fmt::format("[table.{0}]\nkind = \"sqlite\"\ncache = \"1h\"\nquery = \"SELECT v FROM {0} WHERE k = "
+                           "?\"\ndatabase = \"{1}\"\n",
+                           name, path);
+    };
+    const std::string users = "[mta]\nmulti_user = false\n[local]\nusers = [\"alice\", \"bob\"]\n";
+    const std::string lists = "[virtual_alias]\ndomains = [\"lists.example\"]\ntables = [\"table:all\"]\n";
+    const auto tables = section("one") + section("two");
+    run_sql(path, "CREATE TABLE one(k TEXT PRIMARY KEY, v TEXT)");
+    SUBCASE("aliases of two tables, of which one was away") {
+        World w("", users + "alias_tables = [\"table:one\", \"table:two\"]\n" + tables);
+        CHECK(w.ask({"new@here.example"}).starts_with("0:deferred"));
+        run_sql(path, "INSERT INTO one VALUES('new', 'bob'); CREATE TABLE two(k TEXT PRIMARY KEY, v TEXT)");
+        auto answer = w.ask({"new@here.example"});
+        while (answer.starts_with("0:deferred")) answer = w.ask({"new@here.example"});
+        CHECK(answer == "0:local bob");
+    }
+    SUBCASE("a union of two tables, of which one was away") {
+        World w("",
+                users + lists + tables + "[table.all]\nkind = \"union\"\ntables = [\"table:one\", \"table:two\"]\n");
+        CHECK(w.ask({"new@lists.example"}).starts_with("0:deferred"));
+        run_sql(path,
+                "INSERT INTO one VALUES('new@lists.example', 'bob'); CREATE TABLE two(k TEXT PRIMARY KEY, v TEXT)");
+        auto answer = w.ask({"new@lists.example"});
+        while (answer.starts_with("0:deferred")) answer = w.ask({"new@lists.example"});
+        CHECK(answer == "0:local bob");
+    }
+    SUBCASE("a chain in which two keys have one value") {
+        run_sql(path,
+                "CREATE TABLE two(k TEXT PRIMARY KEY, v TEXT); INSERT INTO one VALUES('a@lists.example', 'same'), "
+                "('b@lists.example', 'same')");
+        World w("",
+                users + lists + tables + "[table.all]\nkind = \"chain\"\ntables = [\"table:one\", \"table:two\"]\n");
+        CHECK(w.ask({"a@lists.example"}) == "0:failed 5.1.1");
+        run_sql(path, "INSERT INTO two VALUES('same', 'bob')");
+        CHECK(w.ask({"b@lists.example"}) == "0:local bob");
+        CHECK(w.ask({"a@lists.example", "c@lists.example"}) == "0:local bob; 1:failed 5.1.1");
+    }
+}
+
+TEST_CASE("smtpd is told of an address that a database did not have a moment ago") {
+    TemporaryDirectory here;
+    const auto path = (here.path() / "u.sqlite").string();
+    run_sql(path, "CREATE TABLE v(k TEXT PRIMARY KEY, v TEXT)");
+    World w("", "[mta]\nmulti_user = false\n[local]\nusers = [\"alice\"]\n[table.v]\nkind = \"sqlite\"\ncache = "
+                "\"1h\"\nquery = \"SELECT v FROM v WHERE k = ?\"\ndatabase = \"" +
+                    path + "\"\n[virtual_alias]\ndomains = [\"lists.example\"]\ntables = [\"table:v\"]\n");
+    CHECK(w.checked("new@lists.example") == Verdict::unknown);
+    CHECK(w.checked("new@lists.example") == Verdict::unknown); // and that is an answer
+    run_sql(path, "INSERT INTO v VALUES('new@lists.example', 'alice')");
+    CHECK(w.checked("new@lists.example") == Verdict::known);
+    CHECK(w.checked("other@lists.example") == Verdict::unknown);
+    run_sql(path, "ALTER TABLE v RENAME TO u");
+    CHECK(w.checked("other@lists.example") == Verdict::try_later);
+}
+
+TEST_CASE("members of large lists are not asked for twice") {
+    TemporaryDirectory here;
+    const auto path = (here.path() / "u.sqlite").string();
+    run_sql(path, "CREATE TABLE v(k TEXT PRIMARY KEY, v TEXT)");
+    World w("", "[mta]\nmulti_user = false\n[local]\nusers = [\"alice\"]\n[table.v]\nkind = \"sqlite\"\ncache = "
+                "\"1h\"\nquery = \"SELECT v FROM v WHERE k = ?\"\ndatabase = \"" +
+                    path + "\"\n[virtual_alias]\ndomains = [\"lists.example\"]\ntables = [\"table:v\"]\n");
+    CHECK(w.ask({"new@lists.example"}) == "0:failed 5.1.1");
+    run_sql(path, "INSERT INTO v VALUES('new@lists.example', 'alice')");
+    std::vector<std::string> many = {"new@lists.example"};
+    for (int n = 0; n < 1'000; ++n) many.push_back(fmt::format("n{}@far.example", n));
+    CHECK(w.ask(many).starts_with("0:failed 5.1.1; "));
+    many.pop_back();
+    CHECK(w.ask(many).starts_with("0:local alice; "));
 }
 
 TEST_CASE("an alias file that cannot be read bounces nobody") {

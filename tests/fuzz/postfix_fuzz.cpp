@@ -21,6 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     };
     environment.exists = [](const std::string& path) { return path.starts_with("/pf/") || path.starts_with("/t"); };
     environment.user_name = [](std::uint32_t) { return std::string("vmail"); };
+    environment.is_user = [](const std::string& name) { return name == "vmail"; };
     auto read = import_postfix(environment);
     if (!read) {
         if (read.error().file.empty() || read.error().message.empty()) std::abort();

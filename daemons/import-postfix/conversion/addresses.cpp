@@ -12,8 +12,10 @@
 #include "daemons/import-postfix/transports/final_transports.h"
 #include "daemons/import-postfix/transports/next_hops.h"
 #include "daemons/import-postfix/transports/smtp_transports.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 
 namespace postrider {
 
@@ -37,25 +39,62 @@ std::string owner_of_mailboxes(Import& import) {
     return user;
 }
 
-// Postfix's smtpd then takes mail for every address, and its virtual(8) delivers to none: what virtual_alias_maps does
-// not lead elsewhere is deferred or returned. Here such an address is refused; but perhaps the table is only set
-// elsewhere, by a script that starts a container.
+// Does transport_maps lead mail for all domains of mailboxes elsewhere, as far as its tables can be read?
+bool is_all_led_elsewhere(Import& import) {
+    const auto* domains = import.draft.find("virtual_mailbox.domains");
+    if (!domains || import.draft.find("virtual_mailbox.domain_tables")) return false;
+    std::map<std::string, bool, std::less<>> leads; // by key; the first table that has it counts
+    for (const auto& word : tables_of(import, "transport_maps")) {
+        const auto type = postfix::parse_typed(word);
+        const bool has_file = type && type->type != "static" && !type->name.starts_with('{');
+        if (!type || (has_file && !import.environment.exists(import.resolved_path(type->name)))) return false;
+        const auto lines = table_lines(import, "transport_maps", word);
+        if (!lines) return false; // it may have any of them
+        for (const auto& line : *lines) {
+            const auto transport = std::string_view(line.value).substr(0, line.value.find(':'));
+            const bool elsewhere = !transport.empty() && transport != "virtual";
+            if (line.has_pattern && !elsewhere) return false;
+            if (!line.has_pattern) leads.emplace(smtp::lowered(line.key), elsewhere);
+        }
+    }
+    const auto is_led = [&](const std::string& domain) {
+        const auto found = leads.find(domain);
+        return found != leads.end() ? found->second : leads.contains("*") && leads.find("*")->second;
+    };
+    const auto words = postfix::split(domains->value, "[],\" \t\r\n");
+    return words && std::ranges::all_of(*words, is_led);
+}
+
+// Postfix's smtpd then takes mail for every address, and its virtual(8) delivers to none: what neither
+// virtual_alias_maps nor transport_maps leads elsewhere is deferred or returned. Here such an address is refused; but
+// perhaps the table is only set elsewhere, by a script that starts a container.
 void no_virtual_mailboxes(Import& import, const std::string& base) {
     constexpr std::string_view name = "virtual_mailbox_domains";
-    const auto section = import.table_section("no mailboxes", "virtual_mailbox_maps").name;
-    import.set(fmt::format("table.{}.kind", section), toml("entries"), name);
-    import.set(fmt::format("table.{}.entries", section),
-               toml(std::vector{std::string("unused@example.invalid unused")}), name);
-    import.set("virtual_mailbox.recipients", toml(std::vector{"table:" + section}), name);
+    const bool elsewhere = is_all_led_elsewhere(import);
+    if (!elsewhere) {
+        const auto section = import.table_section("no mailboxes", "virtual_mailbox_maps").name;
+        import.set(fmt::format("table.{}.kind", section), toml("entries"), name);
+        import.set(fmt::format("table.{}.entries", section),
+                   toml(std::vector{std::string("unused@example.invalid unused")}), name);
+        import.set("virtual_mailbox.recipients", toml(std::vector{"table:" + section}), name);
+    }
     import.set("virtual_mailbox.deliver",
                toml(fmt::format("maildir:{}/{{domain}}/{{user}}", base.starts_with('/') ? base : "/var/mail")), name);
     const auto user = import.value("virtual_uid_maps").empty() ? "" : owner_of_mailboxes(import);
     import.set("virtual_mailbox.user", toml(user.empty() ? import.value("default_privs") : user), name);
+    if (elsewhere)
+        return import.add_remark(name, "there is no virtual_mailbox_maps: mail for every address is accepted, as by "
+                                       "Postfix, and goes where transport.tables say");
     import.mark_unguarded(
         name, "there is no virtual_mailbox_maps",
-        "Postfix's virtual(8) delivers to none of their addresses, and here all are refused but those "
-        "in virtual_alias.tables. To deliver, name the table of mailboxes in "
-        "virtual_mailbox.recipients, or the LMTP server in virtual_mailbox.deliver");
+        fmt::format("Postfix's virtual(8) delivers to none of their addresses, and here all are refused but those "
+                    "in virtual_alias.tables{}. To deliver, name the table of mailboxes in "
+                    "virtual_mailbox.recipients; or name the LMTP server in virtual_mailbox.deliver, and remove "
+                    "virtual_mailbox.recipients",
+                    import.value("transport_maps").empty()
+                        ? ""
+                        : ", unless transport_maps names another transport for them: then remove "
+                          "virtual_mailbox.recipients"));
 }
 
 // Files below virtual_mailbox_base: a slash at the end of what the table says makes a maildir.
@@ -304,8 +343,18 @@ void transport(Import& import) {
         const auto lines = table_lines(import, "transport_maps", word);
         std::size_t odd = 0;
         for (const auto& line : lines ? *lines : std::vector<TableLine>{}) {
-            if (std::string_view pattern = line.key; line.has_pattern && !common::Pattern::take(pattern))
-                continue; // skipped, here as by Postfix
+            if (std::string_view pattern = line.key; type->type == "pcre" && !common::Pattern::take(pattern))
+                continue;                                          // skipped, here as by Postfix
+            if (type->type == "regexp" && !line.refusal.empty()) { // perhaps not by Postfix
+                if (++odd <= 20)
+                    import.mark_unguarded(
+                        "transport_maps", fmt::format("{} line {}", postfix::excerpt(type->name), line.line),
+                        fmt::format("\"{}\": {}. Write the rule in Perl's syntax, with one pattern, or "
+                                    "between \"if\" and \"endif\"; until then mail for it goes "
+                                    "where the other rules and the MX records say",
+                                    postfix::excerpt(line.key), line.refusal));
+                continue;
+            }
             const auto colon = line.value.find(':');
             for (const auto& hop : postfix::words_of(std::string_view(line.value).substr(colon + 1)))
                 if (const auto place = postfix::destination_of(hop); place && colon != std::string::npos)

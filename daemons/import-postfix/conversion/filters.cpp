@@ -277,10 +277,11 @@ public:
         std::string_view rest = line.text;
         const auto step = common::take_block_step(rest);
         if (step == common::BlockStep::close) return end(line);
+        bool negated = false;
+        for (; rest.starts_with('!'); rest = postfix::trimmed(rest.substr(1))) negated = !negated;
         const auto start = rest;
-        if (rest.starts_with('!')) rest = postfix::trimmed(rest.substr(1));
         if (!common::Pattern::take(rest)) return lost(line);
-        const auto pattern = start.substr(0, start.size() - rest.size());
+        const auto pattern = fmt::format("{}{}", negated ? "!" : "", start.substr(0, start.size() - rest.size()));
         rest = postfix::trimmed(rest);
         if (step == common::BlockStep::open) {
             if (!rest.empty()) ignored(line, rest);
@@ -309,10 +310,10 @@ private:
         return true;
     }
     bool lost(const postfix::LogicalLine& line) {
-        import_.mark_unsupported(name_,
-                                 fmt::format("{} line {}: \"{}\": a reply can only become temporary or permanent, "
-                                             "by a pattern; this rule and those behind it are left out",
-                                             word_, line.line, postfix::excerpt(line.text)));
+        import_.mark_unsupported(
+            name_, fmt::format("{} line {}: \"{}\": a reply can only become temporary or permanent, "
+                               "by a pattern; this rule, those behind it and the tables behind it are left out",
+                               word_, line.line, postfix::excerpt(line.text)));
         return false;
     }
     void ignored(const postfix::LogicalLine& line, std::string_view text) {
@@ -334,13 +335,15 @@ void reply_filter(Import& import) {
         const auto lines = rule_lines(import, name, word);
         if (import.error) return;
         if (!lines || type->type == "cidr") {
-            import.mark_unsupported(name, fmt::format("{}: write its rules as smtp_client.reply_rules", word));
-            continue;
+            import.mark_unsupported(name, fmt::format("{}: write its rules, and those of the tables behind it, as "
+                                                      "smtp_client.reply_rules",
+                                                      word));
+            break;
         }
         ReplyRulesOfTable table(import, name, word);
-        for (const auto& line : *lines)
-            if (!table.add(line)) break;
+        const bool all = std::ranges::all_of(*lines, [&](const auto& line) { return table.add(line); });
         for (auto& rule : table.take()) rules.push_back(std::move(rule));
+        if (!all) break;
     }
     if (!rules.empty()) import.set("smtp_client.reply_rules", toml(rules), name);
     import.mark_converted(name);

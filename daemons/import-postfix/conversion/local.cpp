@@ -1,4 +1,5 @@
 // Users of this system: where their mail goes, their aliases, what may be run.
+#include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/import-postfix/conversion/steps.h"
 #include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/import/tables.h"
@@ -7,8 +8,11 @@
 #include "daemons/import-postfix/transports/next_hops.h"
 #include "daemons/import-postfix/transports/smtp_transports.h"
 #include "libsmtp/message/address.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
 
 namespace postrider {
 
@@ -59,6 +63,97 @@ void deliver_all_by(Import& import, const std::string& hop) {
         import.mark_unsupported(name, std::string(known), IfLost::unguarded);
 }
 
+// Names to which aliases lead that are neither aliases nor users of this system. Nothing: they are not known.
+class NamesBehindAliases {
+public:
+    explicit NamesBehindAliases(Import& import) : import_(import) {}
+
+    void find() {
+        for (const auto& word : tables_of(import_, "alias_maps")) {
+            const auto what = postfix::parse_typed(word);
+            if (!what || what->type == "nis" || what->type == "unix") continue;
+            if (!is_alias_file(word)) {
+                unread_.push_back(word);
+                continue;
+            }
+            const auto path = import_.resolved_path(what->name);
+            if (!import_.environment.exists(path)) continue;
+            auto table = common::AliasTable::parse(import_.file("alias_maps", path));
+            for (auto& [name, targets] : table.entries) {
+                aliases_.insert(name);
+                for (auto& target : targets) add(std::move(target));
+            }
+        }
+    }
+    std::vector<std::string> unknown() const {
+        std::vector<std::string> out;
+        const auto delimiters = import_.value("recipient_delimiter");
+        for (const auto& name : names_) {
+            const auto plain = name.substr(0, delimiters.empty() ? name.npos : name.find_first_of(delimiters, 1));
+            const auto known = [&](const auto& each) {
+                return each == "postmaster" || aliases_.contains(each) || import_.environment.is_user(each);
+            };
+            if (!known(name) && !known(plain)) out.push_back(name);
+        }
+        return out;
+    }
+    const std::vector<std::string>& unread() const { return unread_; }
+
+private:
+    void add(decide::AliasTarget target) {
+        using Kind = decide::AliasTarget::Kind;
+        if (target.kind == Kind::include) {
+            const auto path = import_.resolved_path(target.value);
+            if (!import_.environment.exists(path)) return;
+            const auto text = import_.environment.read(path);
+            if (!text) return unread_.push_back(":include:" + path);
+            for (auto& each : common::TargetList::parse(*text).targets)
+                if (each.kind != Kind::include) add(std::move(each));
+        }
+        if (target.kind != Kind::address && target.kind != Kind::user) return;
+        const auto at = target.value.rfind('@');
+        const auto domain = at == target.value.npos ? "" : smtp::lowered(target.value.substr(at + 1));
+        if (!domain.empty() && !is_ours(domain)) return;
+        auto name = smtp::lowered(target.value.substr(0, at));
+        std::erase(name, '"');
+        if (!name.empty()) names_.insert(std::move(name));
+    }
+    bool is_ours(const std::string& domain) const {
+        const auto* listed = import_.draft.find("local.domains");
+        return (listed && listed->value.contains("\"" + domain + "\"")) || domain == "localhost" ||
+               domain == smtp::lowered(import_.value("myhostname"));
+    }
+
+    Import& import_;
+    std::set<std::string, std::less<>> aliases_, names_;
+    std::vector<std::string> unread_; // tables
+};
+
+// Postfix gives its server the mail for all names. Here those must be users: accepted for an alias, mail for such a
+// name would be returned.
+void compare_with_aliases(Import& import) {
+    constexpr std::string_view name = "mailbox_transport";
+    constexpr std::string_view advice = "is returned after it was accepted. If that server has such names, list the "
+                                        "domains in virtual_mailbox.domains, instead of local.domains, or make each "
+                                        "of them an alias to an address of theirs";
+    NamesBehindAliases names(import);
+    names.find();
+    auto unknown = names.unknown();
+    const auto count = unknown.size();
+    unknown.resize(std::min(count, std::size_t(20)));
+    if (count > 0)
+        import.mark_unguarded(name, "aliases to users that only its server may know",
+                              fmt::format("{}{}: they are neither aliases nor users of this system, and mail for them "
+                                          "{}",
+                                          fmt::join(unknown, ", "), count > 20 ? ", …" : "", advice));
+    for (const auto& table : names.unread())
+        import.mark_unguarded(
+            name, table,
+            fmt::format("it cannot be read here; mail that it leads to a name that is neither an alias "
+                        "nor a user of this system {}",
+                        advice));
+}
+
 void mailboxes(Import& import) {
     if (const auto home = import.value("home_mailbox"); !home.empty())
         import.set("local.mailbox",
@@ -77,9 +172,7 @@ void mailboxes(Import& import) {
         const auto hop = next_hop_of_transport(import, transport);
         if (hop.starts_with("lmtp:")) {
             import.set("local.deliver", toml(hop), "mailbox_transport");
-            import.add_remark("mailbox_transport",
-                              "it is used for users of this system: mail that an alias sends to a name that only that "
-                              "server knows is returned. For such names, move the domain to virtual_mailbox.domains");
+            compare_with_aliases(import);
         } else {
             import.mark_unsupported(
                 "mailbox_transport",

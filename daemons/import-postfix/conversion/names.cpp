@@ -215,8 +215,12 @@ private:
     // A table of an earlier class that cannot be read here, such as a database, may have a domain that this class
     // names.
     void compare_with_unread(std::string_view name, const std::string& section) {
-        const bool takes_all = (section == "relay" && import_.value("relay_recipient_maps").empty()) ||
-                               (section == "virtual_mailbox" && import_.value("virtual_mailbox_maps").empty());
+        const auto transport = import_.value("virtual_transport"); // virtual(8) has no mailboxes without maps
+        const bool refused =
+            (transport == "virtual" || transport == "virtual:") && import_.value("transport_maps").empty();
+        const bool takes_all =
+            (section == "relay" && import_.value("relay_recipient_maps").empty()) ||
+            (section == "virtual_mailbox" && import_.value("virtual_mailbox_maps").empty() && !refused);
         for (const auto& each : unread_) {
             if (!import_.given(name)) continue;
             const auto why = fmt::format("a domain of this list that {} has as well is one of {} in Postfix, and of {} "

@@ -27,6 +27,7 @@ struct HostEnvironment {
     std::function<std::expected<std::string, std::string>(const std::string& path)> read; // the error: "No such file …"
     std::function<bool(const std::string& path)> exists;
     std::function<std::string(std::uint32_t uid)> user_name; // "" unknown
+    std::function<bool(const std::string& name)> is_user;
 };
 
 // The result of one setting or service, for the comments and the summary.

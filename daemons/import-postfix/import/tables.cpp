@@ -1,6 +1,7 @@
 #include "daemons/import-postfix/import/tables.h"
 #include "daemons/common/lookup/database/parameters.h"
 #include "daemons/common/lookup/database/table_file.h"
+#include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/import-postfix/import/import.h"
 #include "daemons/import-postfix/import/networks.h"
@@ -326,9 +327,12 @@ std::optional<std::vector<TableLine>> table_lines(Import& import, std::string_vi
         std::string_view text = rule.text;
         while (text.starts_with('!')) text = trimmed(text.substr(1));
         const auto end = end_of_pattern(text);
-        if (end > 0)
-            out.push_back(
-                {{std::string(text.substr(0, end)), std::string(trimmed(text.substr(end))), rule.line}, true});
+        if (end == 0) continue;
+        const auto read = tables::RuleTable::read_regexp(rule.text);
+        const auto& problems = read->problems().first();
+        out.push_back({{std::string(text.substr(0, end)), std::string(trimmed(text.substr(end))), rule.line},
+                       true,
+                       problems.empty() ? "" : problems.front().message});
     }
     return out;
 }

@@ -32,6 +32,7 @@ std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::st
 // patterns without "if" and "endif", the value of "static:". Nothing: it is none, which is noted.
 struct TableLine : postfix::Entry {
     bool has_pattern = false; // on the left, valid or not; $1 may be on the right
+    std::string refusal = {}; // why the rule is skipped here
 };
 std::optional<std::vector<TableLine>> table_lines(Import& import, std::string_view name, std::string_view word);
 

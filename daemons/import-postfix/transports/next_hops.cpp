@@ -114,7 +114,8 @@ bool is_named_by_transport_maps(Import& import, const postfix::Service& service)
         const bool has_file = type && type->type != "static" && !type->name.starts_with('{');
         if (!type || (has_file && !import.environment.exists(import.resolved_path(type->name)))) return false;
         const auto lines = table_lines(import, "transport_maps", word);
-        return lines && std::ranges::any_of(*lines, [&](const auto& line) { return is_it(line.value); });
+        return lines &&
+               std::ranges::any_of(*lines, [&](const auto& line) { return line.refusal.empty() && is_it(line.value); });
     });
 }
 

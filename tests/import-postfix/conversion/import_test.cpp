@@ -332,6 +332,18 @@ TEST_CASE("rules for replies become ours as far as they change what a reply mean
     CHECK(result_of(from, "smtp_reply_filter").kind == SettingResult::Kind::unsupported); // the third
 }
 
+TEST_CASE("nor do rules of the next table of replies stay") {
+    const auto from = imported("smtp_reply_filter = pcre:/pf/one, pcre:/pf/two\n",
+                               {{"/pf/one", "/^421/ 521 gone\n/^450/ 250 ok\n"}, {"/pf/two", "/^450/ 550 no\n"}});
+    CHECK(key(from, "smtp_client.reply_rules") == R"(["/^421/ is permanent"])");
+    CHECK(result_of(from, "smtp_reply_filter").remarks.front().contains("and the tables behind it"));
+    const auto lost = imported("smtp_reply_filter = pcre:/pf/gone, pcre:/pf/two\n", {{"/pf/two", "/^450/ 550 no\n"}});
+    CHECK(key(lost, "smtp_client.reply_rules") == "-");
+    // "!" twice is none.
+    const auto twice = imported("smtp_reply_filter = pcre:/pf/one\n", {{"/pf/one", "! !/^421/ 521 gone\n"}});
+    CHECK(key(twice, "smtp_client.reply_rules") == R"(["/^421/ is permanent"])");
+}
+
 TEST_CASE("conditions of rules for replies, and negated patterns, are kept") {
     const auto from = imported("smtp_reply_filter = pcre:/pf/replies, pcre:{{/last/ 550 no}}\n",
                                {{"/pf/replies", "if !/^2/  x\n!/5\\.7\\.1/ 450 wait\nIF /^4/i\n/graylist/ 421 4.7.0 x\n"

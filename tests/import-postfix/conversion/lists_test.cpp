@@ -178,6 +178,29 @@ TEST_CASE("domains of mailboxes without a table of mailboxes: refused addresses,
     CHECK(undecided(lmtp).empty());
 }
 
+TEST_CASE("domains of mailboxes without a table of mailboxes that transport_maps delivers") {
+    const std::string main = "virtual_mailbox_domains = a.example\ntransport_maps = hash:/pf/t\n";
+    const auto lmtp = "lmtp:unix:/run/lmtp\n";
+    for (const auto* key_of_table : {"a.example ", "* "}) {
+        const auto from = imported(main, {{"/pf/t", std::string(key_of_table) + lmtp}});
+        CHECK(key(from, "virtual_mailbox.recipients") == "-");
+        CHECK(key(from, "virtual_mailbox.deliver") != "-");
+        CHECK(undecided(from).empty());
+        CHECK(result_of(from, "virtual_mailbox_domains").kind == SettingResult::Kind::with_remark);
+    }
+    for (const auto* line : {"b.example lmtp:unix:/run/lmtp\n", "a.example :\n", "a.example virtual:\n"}) {
+        const auto from = drafted(main, {{"/pf/t", line}});
+        CHECK(key(from, "virtual_mailbox.recipients") != "-");
+        const auto lines = undecided(from);
+        REQUIRE(!lines.empty());
+        CHECK(lines.front().contains("unless transport_maps"));
+        CHECK(lines.front().contains("remove virtual_mailbox.recipients"));
+    }
+    const auto lines = undecided(drafted("virtual_mailbox_domains = a.example\n"));
+    REQUIRE(lines.size() == 1);
+    CHECK(lines.front().contains("in virtual_mailbox.deliver, and remove virtual_mailbox.recipients"));
+}
+
 TEST_CASE("a directory of mailboxes that is no path is refused by name") {
     const auto from = drafted("virtual_mailbox_domains = a.example\nvirtual_mailbox_maps = hash:/pf/m\n"
                               "virtual_mailbox_base = {directory}\nvirtual_uid_maps = static:5000\n",
@@ -212,6 +235,10 @@ TEST_CASE("a domain that a list names and a database may have for an earlier cla
         {"virtual_alias_maps = mysql:/pf/m.cf\nvirtual_mailbox_domains = a.example\nvirtual_mailbox_maps = hash:/pf/r\n"
          "virtual_mailbox_base = /srv\nvirtual_uid_maps = static:5000\n",
          "virtual_mailbox_domains", "mysql:/pf/m.cf"},
+        {"mydestination = mysql:/pf/d.cf\nvirtual_mailbox_domains = a.example\n", "virtual_mailbox_domains",
+         "mysql:/pf/d.cf"}, // all of them are refused
+        {"mydestination = mysql:/pf/d.cf\nvirtual_mailbox_domains = a.example\nvirtual_transport = lmtp:unix:/l\n",
+         "virtual_mailbox_domains", "mysql:/pf/d.cf", true},
         // Nothing is named, the names are text of an earlier class, or nothing else has them.
         {"mydestination = mysql:/pf/d.cf\nrelay_domains = pgsql:/pf/d.cf\n", "relay_domains", ""},
         {"mydestination = a.example, mysql:/pf/d.cf\nrelay_domains = a.example\n", "relay_domains", ""},

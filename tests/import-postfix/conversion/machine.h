@@ -28,6 +28,7 @@ struct Machine {
         };
         out.exists = [this](const std::string& path) { return files.contains(path); };
         out.user_name = [](std::uint32_t uid) { return uid == 5000 ? "vmail" : ""; };
+        out.is_user = [](const std::string& name) { return name == "ann" || name == "vmail"; };
         return out;
     }
 };

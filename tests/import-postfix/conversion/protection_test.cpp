@@ -507,3 +507,19 @@ TEST_CASE("the transport of a content filter: what is done anyway is no remark, 
     REQUIRE(found->remarks.size() == 1);
     CHECK(found->remarks[0].find("smtp_helo_timeout") != found->remarks[0].npos);
 }
+
+TEST_CASE("names of aliases that only the server of mailbox_transport knows have to be decided") {
+    const auto lines = [](const std::string& aliases, const std::string& more = "") {
+        return all(undecided(drafted("mailbox_transport = lmtp:unix:/run/lmtp\nalias_maps = hash:/etc/aliases" + more +
+                                         "\nmydestination = a.example\nrecipient_delimiter = +\n",
+                                     {{"/etc/aliases", aliases}, {"/pf/a.cf", "dbname = d\nquery = SELECT a\n"}})));
+    };
+    const auto lost = lines("team: bob, \"eve+x\"@a.example, ann\nroot: team\n");
+    CHECK_MESSAGE(lost.contains("mailbox_transport: aliases to users"), lost);
+    CHECK(lost.contains("bob"));
+    CHECK(lost.contains("eve"));
+    CHECK_FALSE(lost.contains("ann"));
+    CHECK_FALSE(lost.contains("root"));
+    CHECK(lines("team: ann, bob@far.example, |/bin/x, /var/mail/x, \\ann, :include:/l\nroot: team, Ann+y\n") == "");
+    CHECK(lines("root: ann\n", ", mysql:/pf/a.cf").contains("mailbox_transport: mysql:/pf/a.cf"));
+}

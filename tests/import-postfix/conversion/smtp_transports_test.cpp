@@ -300,3 +300,22 @@ TEST_CASE("another local(8) is named, since transport tables cannot name it") {
           "another local(8): write \"local:\" instead of \"mylocal:\" into transport tables");
     CHECK(std::ranges::none_of(from.results, [](const auto& each) { return each.name == "local unix"; }));
 }
+
+TEST_CASE("a rule of transport_maps that cannot be read here has to be decided") {
+    const std::string master = smtp_line + "slow unix - - n - - smtp -o smtp_tls_security_level=encrypt\n";
+    const auto import = [&](const char* type, const char* rule) {
+        return drafted(fmt::format("transport_maps = {}:/pf/t\n", type), {{"/pf/t", rule}}, master);
+    };
+    const auto both = import("regexp", "/@a\\.example$/!/^root@/ slow:[relay.example]\n");
+    const auto lines = fmt::format("{}", fmt::join(undecided(both), "\n"));
+    CHECK_MESSAGE(lines.find("transport_maps: /pf/t line 1") != lines.npos, lines);
+    CHECK(lines.find("slow unix: smtp_tls_security_level") != lines.npos);
+    CHECK_FALSE(both.draft.has_section("route.\"slow\""));
+    // What both of them read, and what both of them skip.
+    const auto twice = import("regexp", "!!/@a\\.example$/ slow:[relay.example]\n");
+    CHECK(undecided(twice).empty());
+    CHECK(twice.draft.has_section("route.\"slow\""));
+    CHECK(undecided(import("pcre", "/(/ slow:[relay.example]\n/a/ slow:\n")).empty());
+    CHECK(fmt::format("{}", fmt::join(undecided(import("pcre", "/(/ slow:[relay.example]\n")), "\n"))
+              .find("slow unix: smtp_tls_security_level") != std::string::npos);
+}

@@ -32,8 +32,7 @@ std::expected<ReplyPatterns::Rule, smtp::Malformed> ReplyPatterns::rule_of(std::
         if (!rest.empty()) return std::unexpected(smtp::Malformed{"unexpected text after \"endif\""});
         return rule;
     }
-    rule.negated = rest.starts_with('!');
-    if (rule.negated) rest = smtp::trimmed(rest.substr(1));
+    for (; rest.starts_with('!'); rest = smtp::trimmed(rest.substr(1))) rule.negated = !rule.negated;
     auto pattern = Pattern::take(rest);
     if (!pattern) return std::unexpected(std::move(pattern).error());
     rule.pattern = *std::move(pattern);

@@ -56,8 +56,7 @@ std::expected<RuleTable::Rule, smtp::Malformed> RuleTable::rule_of(std::string_v
         return rule;
     }
     if (takes_word(line, "if")) rule.step = Step::open;
-    rule.negated = line.starts_with('!');
-    if (rule.negated) line = trimmed(line.substr(1));
+    for (; line.starts_with('!'); line = trimmed(line.substr(1))) rule.negated = !rule.negated;
     auto what = take(line);
     if (!what) return std::unexpected(std::move(what).error());
     rule.what = *std::move(what);

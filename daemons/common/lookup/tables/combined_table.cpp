@@ -131,16 +131,18 @@ void CombinedTable::part_answered(std::size_t part, const std::string& key) {
 }
 
 bool CombinedTable::forget_none(const std::string& key, smtp::Now since) {
-    bool forgotten = cache_.drop_none(key, since.monotonic + kept_for_callers);
+    bool part_forgot = false;
     auto current = key;
     for (const auto& part : parts_) {
-        forgotten = part->forget_none(current, since) || forgotten;
+        part_forgot = part->forget_none(current, since) || part_forgot;
         if (kind_ == config::LookupKind::merged) continue;
         auto answer = part->find(current, common::Loop::now());
         if (answer.status != Answer::Status::found) break;
         current = std::move(answer.value);
     }
-    return forgotten;
+    // Its own answer is as old as what it was made of.
+    const auto then = part_forgot ? smtp::Monotonic::max() : since.monotonic + kept_for_callers;
+    return cache_.drop_none(key, then) || part_forgot;
 }
 
 void CombinedTable::refresh(smtp::Now now) {

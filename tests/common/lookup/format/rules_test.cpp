@@ -129,3 +129,12 @@ TEST_CASE("cidr tables") {
     CHECK(bad->problems().count() == 2);
     CHECK(said(bad->find("10.0.0.1")) == "c");
 }
+
+TEST_CASE("each ! reverses a rule") {
+    const auto table = RuleTable::read_regexp("!!/^a/ a\n! !!/^[bc]/ no b\nif !!/^b/\n/./ b\nendif\n");
+    CHECK(table->problems().count() == 0);
+    CHECK(said(table->find("ax")) == "a");
+    CHECK(said(table->find("x")) == "no b");
+    CHECK(said(table->find("b")) == "b");
+    CHECK(said(table->find("c")) == "-");
+}
