@@ -247,6 +247,7 @@ def test_strict_while_the_store_is_away(fleet_of, nodes, how):
     mx1, mx2, redis, sink = fleet_of("mx1", "mx2")
     first, _ = taken(mx1, "before")
     submit_over_http(nodes, "mx1", "http-before")
+    at_start = len(mx1.logged(r"smtpd" + ALONE))  # while the store was new
     if how == "killed":
         redis.kill()
     elif how == "frozen":
@@ -277,7 +278,7 @@ def test_strict_while_the_store_is_away(fleet_of, nodes, how):
     assert taken(mx2, "new") == (new[0], "mx1")
     mx1.wait_log("smtpd.*" + AGAIN)
     workers = mx1.config["smtpd"].get("workers", 1)
-    assert len(mx1.logged(r"smtpd" + ALONE)) <= workers, "once in each process"
+    assert len(mx1.logged(r"smtpd" + ALONE)) <= at_start + workers, "once in each process"
 
 
 def test_without_the_password_keyed_mail_waits(nodes, store, remote):
@@ -379,7 +380,7 @@ def test_entries_that_are_not_ours(fleet_of):
     mx1, mx2, redis, sink = fleet_of("mx1", "mx2")
     taken(mx1, "order")
     entry, = redis.ask("KEYS", "postrider:key:*")
-    good = redis.ask("GET", entry)
+    good = wait_until(lambda: (value := redis.ask("GET", entry)).startswith("A ") and value, 20, "it to be confirmed")
     assert re.fullmatch(r"A [0-9a-f]{64} [0-9A-F]{14} mx1", good)
     taken(mx2, "first")
     pids = mx2.pids("fleet")
