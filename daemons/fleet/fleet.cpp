@@ -1,4 +1,5 @@
 #include "daemons/fleet/fleet.h"
+#include "daemons/common/config/sections/system/origin.h"
 #include "daemons/common/runtime/destroy_later.h"
 #include "daemons/fleet/fleet_json.h"
 #include <cstdlib>
@@ -35,6 +36,13 @@ std::vector<NodeCount::Seen> seen_in(const NodeList& list) {
     return out;
 }
 
+std::vector<KeySharing::Node> running_in(const NodeList& list) {
+    const auto now = common::Loop::now().monotonic;
+    std::vector<KeySharing::Node> out;
+    for (const auto& each : list.nodes()) out.push_back({each.name, !each.facts.stopped && !list.is_silent(each, now)});
+    return out;
+}
+
 } // namespace
 
 spool::Result<std::unique_ptr<Fleet>> Fleet::create(common::DaemonContext& context,
@@ -55,6 +63,7 @@ Fleet::Fleet(common::DaemonContext& context, const std::string& node)
                                              },
                                          .list_received =
                                              [this] {
+                                                 keys_.heard(running_in(heartbeat_->list()));
                                                  count_.heard(seen_in(heartbeat_->list()),
                                                               common::Loop::now().monotonic);
                                                  report();
@@ -107,7 +116,8 @@ void Fleet::reconfigure(common::DaemonConfig daemon_config) {
     expected_nodes_ = settings.fleet.expected_nodes;
     shares_rates_ = settings.fleet.shares_rates;
     heartbeat_->rename(node_);
-    keys_.reconfigure(settings.fleet, daemon_config.take("fleet-keys"), std::move(daemon_config.expected));
+    keys_.reconfigure(settings.fleet, config::origin_of(daemon_config.config), daemon_config.take("fleet-keys"),
+                      std::move(daemon_config.expected));
     if (!store_ || !same_store()) use_store(std::move(settings));
     if (auto socket = daemon_config.take("fleet"); socket && !control_)
         control_ = std::make_unique<Control>(context_, std::move(socket), daemon_config.operators, [this] {

@@ -1,6 +1,6 @@
 #include "daemons/fleet/node_list.h"
-#include "daemons/fleet/keys/node_name.h"
 #include "daemons/fleet/number_text.h"
+#include "daemons/fleet/redis/node_name.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>

@@ -19,7 +19,7 @@ namespace fleet {
 class StoreClient {
 public:
     static constexpr smtp::Duration login_limit = std::chrono::seconds(3);
-    static constexpr smtp::Duration call_limit = std::chrono::seconds(1); // of calls that no mail waits for
+    static constexpr smtp::Duration call_limit = std::chrono::seconds(1); // keyed mail waits that long at most
 
     struct Settings {
         config::Fleet fleet; // with a store

@@ -1,5 +1,6 @@
 """Idempotency keys that several nodes share: a key makes one message in the whole fleet, whichever nodes it is submitted
 to, whatever dies meanwhile, and whatever the store does."""
+import os
 import re
 import signal
 import threading
@@ -246,6 +247,7 @@ def test_strict_while_the_store_is_away(fleet_of, nodes, how):
     mx1, mx2, redis, sink = fleet_of("mx1", "mx2")
     first, _ = taken(mx1, "before")
     submit_over_http(nodes, "mx1", "http-before")
+    at_start = len(mx1.logged(r"smtpd" + ALONE))  # while the store was new
     if how == "killed":
         redis.kill()
     elif how == "frozen":
@@ -276,7 +278,7 @@ def test_strict_while_the_store_is_away(fleet_of, nodes, how):
     assert taken(mx2, "new") == (new[0], "mx1")
     mx1.wait_log("smtpd.*" + AGAIN)
     workers = mx1.config["smtpd"].get("workers", 1)
-    assert len(mx1.logged(r"smtpd" + ALONE)) <= workers, "once in each process"
+    assert len(mx1.logged(r"smtpd" + ALONE)) <= at_start + workers, "once in each process"
 
 
 def test_without_the_password_keyed_mail_waits(nodes, store, remote):
@@ -333,13 +335,54 @@ def test_a_store_that_is_emptied_is_filled_again(fleet_of):
     assert len(sink.messages) == 251
 
 
+@pytest.mark.parametrize("how", ["restarted", "flushed"])
+def test_an_emptied_store_is_not_trusted_before_all_nodes_have_filled_it(fleet_of, how):
+    """mx1 has accepted the key and cannot say so: mx2 may not take it as a new one."""
+    mx1, mx2, redis, sink = fleet_of("mx1", "mx2")
+    first, _ = taken(mx1, "order")
+    taken(mx2, "other")
+    wait_until(lambda: len(fleet(mx2)["nodes"]) == 2, 20, "mx2 to see mx1")
+    frozen, = mx1.pids("fleet")
+    os.kill(frozen, signal.SIGSTOP)
+    try:
+        if how == "restarted":
+            redis.kill()
+            redis.begin()
+            away_or_back = re.escape("idempotency keys: 1 keys of this node were missing in the store")
+            mx2.wait_log(away_or_back, seconds=70)
+        else:
+            redis.ask("FLUSHALL")
+        for _ in range(3):
+            assert say(mx2, "order") == REFUSED
+    finally:
+        os.kill(frozen, signal.SIGCONT)
+    assert taken(mx2, "order") == (first, "mx1")
+    all_delivered(mx1, mx2)
+    assert len(sink.messages) == 2
+
+
+def test_programs_of_nodes_with_different_origins_have_different_keys(fleet_of):
+    """The same text is another message there: it is neither refused nor dropped."""
+    mx1, mx2, redis, sink = fleet_of("mx1", "mx2")
+    mx2.config["mta"]["origin"] = "other.example"
+    mx2.restart()
+    text = f"Subject: run\n{KEY}backup\n\nHello.\n"
+    for node in (mx1, mx2, mx1):
+        wait_until(lambda: (done := node.sendmail("-oi", "user@remote.example", input=text)).returncode != 75 and done, 20,
+                   "it to be answered")
+    all_delivered(mx1, mx2)
+    assert subjects(sink) == ["run", "run"]
+    assert sorted(each.header("From").split("@")[1].rstrip(">") for each in sink.messages) == ["other.example", "test.example"]
+
+
 def test_entries_that_are_not_ours(fleet_of):
     """Whoever writes into the store may make keys busy or known, but no node dies of it or says what is not an id."""
     mx1, mx2, redis, sink = fleet_of("mx1", "mx2")
     taken(mx1, "order")
     entry, = redis.ask("KEYS", "postrider:key:*")
-    good = redis.ask("GET", entry)
+    good = wait_until(lambda: (value := redis.ask("GET", entry)).startswith("A ") and value, 20, "it to be confirmed")
     assert re.fullmatch(r"A [0-9a-f]{64} [0-9A-F]{14} mx1", good)
+    taken(mx2, "first")
     pids = mx2.pids("fleet")
     for bad in ("", "A", "x" * 70_000, good.replace("A ", "Z ", 1), good[:-4], good + " x", good + "\r\n250 Ok",
                 good.replace(good[67:81], "zzzzzzzzzzzzzz"), good.upper()):
@@ -357,8 +400,14 @@ def test_entries_that_are_not_ours(fleet_of):
     redis.ask("SET", entry, good.replace(digest, "0" * 64))
     assert say(mx2, "order").startswith("554 5.6.0 ")
     # The table of pledges, too.
-    redis.ask("HSET", "postrider:pledges:mx2", "postrider:key:zz", "nonsense", "postrider:key:00", good[2:], "", "")
+    mine, left = good[2:].replace("mx1", "mx2"), "postrider:key:" + "ab" * 32  # by a writer that is gone
+    redis.ask("SET", left, "P " + mine)
+    redis.ask("HSET", "postrider:pledges:mx2", "postrider:key:zz", "nonsense", "postrider:key:00", mine, "", "",
+              "postrider:key:" + "0" * 1200, mine, "postrider:key:" + "cd" * 32, good[2:], left, mine)
+    wait_until(lambda: redis.ask("EXISTS", left) == 0, 30, "what lies among them to be settled")
     redis.ask("SET", "postrider:pledges:mx1", "not a table")
+    assert say(mx1, "another") == REFUSED
+    redis.ask("DEL", "postrider:pledges:mx1")
     id, _ = taken(mx2, "another")
     assert taken(mx2, "another") == (id, None)
     assert mx2.pids("fleet") == pids and not mx2.crashes()

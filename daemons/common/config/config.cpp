@@ -1,5 +1,6 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/address_classes.h"
+#include "daemons/common/config/sections/system/origin.h"
 #include <algorithm>
 
 namespace config {
@@ -10,6 +11,8 @@ const Pool* Config::pool(std::string_view name) const {
     const auto found = std::ranges::find(pools, name, &Pool::name);
     return found == pools.end() ? nullptr : &*found;
 }
+
+const std::string& origin_of(const Config& config) { return config.mta.origin; }
 
 const Fleet& fleet_of(const Config& config) { return config.fleet; }
 

@@ -30,6 +30,7 @@ struct Ask {
     std::string digest;      // of the message
     spool::QueueId id;       // of the message, or that it would get
     std::uint64_t lasts = 0; // ms: how long the key is kept
+    bool of_program = false; // its submitter is a program's user
     static void fields(auto& m, auto& f) {
         f("number", m.number);
         f("step", m.step);
@@ -37,6 +38,7 @@ struct Ask {
         f("digest", m.digest);
         f("id", m.id);
         f("lasts", m.lasts);
+        f("of_program", m.of_program);
     }
 };
 

@@ -69,11 +69,13 @@ struct Key {
     std::string name, digest;
     spool::QueueId id;
     std::int64_t expires = 0;
+    bool of_program = false; // its submitter is a program's user
     static void fields(auto& m, auto& f) {
         f("name", m.name);
         f("digest", m.digest);
         f("id", m.id);
         f("expires", m.expires);
+        f("of_program", m.of_program);
     }
 };
 struct Accepted {

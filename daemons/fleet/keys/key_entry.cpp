@@ -1,5 +1,5 @@
 #include "daemons/fleet/keys/key_entry.h"
-#include "daemons/fleet/keys/node_name.h"
+#include "daemons/fleet/redis/node_name.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>

@@ -4,6 +4,7 @@
 #include "daemons/fleet/keys/key_scripts.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <utility>
 
 namespace fleet {
@@ -48,8 +49,11 @@ private:
         const auto* ask = std::get_if<claims::Ask>(&message);
         if (!ask || ask->name.size() != claims::name_size || ask->digest.size() != claims::digest_size)
             return channel_->fail("not a question about a key");
-        owner_.run(*ask, [this, number = ask->number, alive = std::weak_ptr(alive_)](claims::Answer answer) {
+        ++calls_;
+        const bool too_many = calls_ > most_of_one;
+        owner_.run(*ask, too_many, [this, number = ask->number, alive = std::weak_ptr(alive_)](claims::Answer answer) {
             if (alive.expired()) return;
+            --calls_;
             answer.number = number;
             if (channel_->send(answer) == ipc::SendResult::too_long) channel_->fail("an answer that is too long");
         });
@@ -57,6 +61,7 @@ private:
 
     KeyService& owner_;
     std::unique_ptr<Channel> channel_;
+    std::size_t calls_ = 0; // under way
     std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
@@ -77,13 +82,18 @@ void KeyService::use(const std::string& why_not, const std::string& node) {
     node_ = node;
 }
 
-void KeyService::run(const claims::Ask& ask, std::function<void(claims::Answer)> done) {
+void KeyService::expect_nodes(std::uint32_t expected, std::vector<std::string> names) {
+    expected_ = {fmt::format("{}", expected)};
+    std::ranges::move(names, std::back_inserter(expected_));
+}
+
+void KeyService::run(const claims::Ask& ask, bool too_many, std::function<void(claims::Answer)> done) {
     const auto refuse = [&](std::string why) {
         if (ask.step == Step::confirm) deps_.not_confirmed();
         done(failed(std::move(why)));
     };
     if (!why_not_.empty()) return refuse(why_not_);
-    if (*calls_ >= most_calls) return refuse("too many calls wait for the store");
+    if (too_many || *calls_ >= most_calls) return refuse("too many calls wait for the store");
     ++*calls_;
     const KeyEntry entry{.state = {}, .digest = ask.digest, .id = ask.id, .node = node_};
     redis::Command arguments{entry.tail()};
@@ -91,8 +101,13 @@ void KeyService::run(const claims::Ask& ask, std::function<void(claims::Answer)>
                           ? std::chrono::duration_cast<std::chrono::milliseconds>(reservation).count()
                           : static_cast<std::int64_t>(std::clamp<std::uint64_t>(ask.lasts, 1, longest_life));
     if (ask.step != Step::release) arguments.push_back(fmt::format("{}", life));
-    if (ask.step == Step::reserve) arguments.push_back(node_);
-    deps_.store.run(script_for(ask.step), {entry_key(ask.name), pledges_key(node_)}, arguments,
+    redis::Command keys{entry_key(ask.name, ask.of_program ? origin_ : ""), pledges_key(node_)};
+    if (ask.step == Step::reserve || ask.step == Step::pledge) {
+        keys.insert(keys.end(), {std::string(since_key), std::string(offered_key)});
+        arguments.push_back(node_);
+        arguments.insert(arguments.end(), expected_.begin(), expected_.end());
+    }
+    deps_.store.run(script_for(ask.step), keys, arguments,
                     [this, ask, done = std::move(done), calls = calls_,
                      alive = std::weak_ptr(alive_)](const redis::Result& result) {
                         if (alive.expired()) return;
@@ -109,6 +124,8 @@ claims::Answer KeyService::answer_to(const claims::Ask& ask, const redis::Result
         out.kind = Kind::done;
         return out;
     }
+    if (result && result->is_text() && result->text == is_new)
+        return failed("the store is new, and not all nodes have written their keys into it yet");
     const auto there = result && result->is_text() ? KeyEntry::parse(result->text) : std::nullopt;
     if (!there) {
         if (ask.step == Step::confirm) deps_.not_confirmed();

@@ -5,6 +5,8 @@ namespace fleet {
 
 namespace records = proto::key_records;
 
+static constexpr std::size_t most_nodes = 100;
+
 KeySharing::KeySharing(common::DaemonContext& context, StoreCalls store)
     : context_(context), store_(std::move(store)),
       keeper_(KeyKeeper::Dependencies{
@@ -16,17 +18,37 @@ KeySharing::KeySharing(common::DaemonContext& context, StoreCalls store)
                   message);
           }}) {}
 
-void KeySharing::reconfigure(const config::Fleet& fleet, common::Fd socket, ipc::ExpectedTokens expected) {
+void KeySharing::reconfigure(const config::Fleet& fleet, const std::string& origin, common::Fd socket,
+                             ipc::ExpectedTokens expected) {
     fleet_ = fleet;
+    keeper_.set_origin(origin);
     if (!fleet_.shares_keys()) keeper_.use(false, fleet_.node);
     if (service_)
         service_->expect(std::move(expected));
     else if (socket)
-        service_ = std::make_unique<KeyService>(KeyService::Dependencies{.context = context_,
-                                                                         .store = store_,
-                                                                         .not_confirmed = [this] { keeper_.offer(); }},
-                                                std::move(socket), std::move(expected));
+        service_ = std::make_unique<KeyService>(
+            KeyService::Dependencies{
+                .context = context_, .store = store_, .not_confirmed = [this] { keeper_.not_confirmed(); }},
+            std::move(socket), std::move(expected));
+    if (service_) service_->set_origin(origin);
+    expect_nodes();
     if (!queue_manager_) connect_queue_manager();
+}
+
+void KeySharing::heard(const std::vector<Node>& nodes) {
+    for (const auto& each : nodes) {
+        if (!each.runs)
+            nodes_.erase(each.name); // it has none to offer now
+        else if (nodes_.size() < most_nodes)
+            nodes_.insert(each.name);
+    }
+    expect_nodes();
+}
+
+void KeySharing::expect_nodes() {
+    auto names = nodes_;
+    names.insert(fleet_.node);
+    if (service_) service_->expect_nodes(fleet_.expected_nodes, {names.begin(), names.end()});
 }
 
 void KeySharing::connect_queue_manager() {

@@ -47,11 +47,12 @@ records::Accepted accepted_in(store::Store* store, const records::AskAccepted& q
                           .keys = {},
                           .after = question.after};
     if (!store) return out;
-    const auto found = idempotency::accepted_keys(*store, out.after, records::most, now);
+    const auto found = idempotency::accepted_keys(*store, idempotency::boot_id(), out.after, records::most, now);
     out.error = found ? "" : found.error().what;
     if (!found) return out;
     for (const auto& each : *found)
-        out.keys.push_back({each.name, each.what.digest, each.what.id, each.expires.time_since_epoch().count()});
+        out.keys.push_back({each.name, each.what.digest, each.what.id, each.expires.time_since_epoch().count(),
+                            idempotency::is_of_program(each.what)});
     out.last = out.after == question.after; // entries that are not shared are left out
     return out;
 }

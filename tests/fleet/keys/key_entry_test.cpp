@@ -39,7 +39,7 @@ TEST_CASE("what is no entry") {
 }
 
 TEST_CASE("names in the store") {
-    CHECK(entry_key(std::string("\x00\xff", 2)) == "key:00ff");
+    CHECK(entry_key(std::string("\x00\xff", 2), "") == "key:00ff");
     CHECK(bytes_of_hex("00ff") == std::string("\x00\xff", 2));
     for (const auto* bad : {"0", "0g", "AA", "zz"}) CHECK_FALSE(bytes_of_hex(bad));
 }

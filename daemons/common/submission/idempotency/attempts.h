@@ -30,13 +30,14 @@ spool::Result<std::vector<AttemptResult>> results_of(store::Store& store, std::s
                                                      std::span<const Attempt> attempts, smtp::WallTime now);
 
 // The keys of accepted messages that other nodes share, in the order of their names: up to `most` entries behind
-// `after`, which becomes the last one that was read; it stays as it is if there are no more.
+// `after`, which becomes the last one that was read; it stays as it is if there are no more. An error until the spool
+// has been read for keys: some would be left out.
 struct NamedClaim {
     std::string name;
     Claim what;
     smtp::WallTime expires{};
 };
-spool::Result<std::vector<NamedClaim>> accepted_keys(store::Store& store, std::string& after, std::size_t most,
-                                                     smtp::WallTime now);
+spool::Result<std::vector<NamedClaim>> accepted_keys(store::Store& store, std::string_view boot, std::string& after,
+                                                     std::size_t most, smtp::WallTime now);
 
 } // namespace common::idempotency

@@ -150,7 +150,8 @@ void Client::claim_everywhere(const Request& request, config::IdempotencyMatch m
 }
 
 void Client::secure(const Reservation& hold, config::IdempotencyMatch match, Secured done) {
-    if (!hold.elsewhere_ || !others_) return done({});
+    // A key whose lifetime has ended while filters ran need not be shared.
+    if (!hold.elsewhere_ || !others_ || hold.request_.expires <= Loop::now().wall) return done({});
     others_->ask(Step::pledge, hold.request_,
                  [this, request = hold.request_, match, done = std::move(done)](
                      const SharedKeys::Answer& answer) mutable { done(ending(request, match, answer)); });
@@ -174,6 +175,7 @@ std::optional<Decision> Client::ending(const Request& request, config::Idempoten
 }
 
 std::optional<Decision> Client::without_others(const Request& request, const std::string& why) {
+    if (sharing_ == config::FleetKeys::off) return {}; // since then
     const bool strict = sharing_ == config::FleetKeys::strict;
     if (!std::exchange(others_unavailable_, true)) {
         if (strict)
@@ -216,17 +218,12 @@ void Client::confirm(std::unique_ptr<Reservation> hold, std::function<void()> do
     request.kind = Request::Kind::confirm;
     if (!hold->elsewhere_ || !others_)
         return add(std::move(request), [done = std::move(done)](const Answer&) { done(); });
-    const auto first = std::make_shared<bool>(true);
-    const auto one_done = [first, done = std::move(done)] {
-        if (!std::exchange(*first, false)) done();
-    };
-    others_->ask(Step::confirm, request, [this, request, one_done](const SharedKeys::Answer& answer) {
+    others_->ask(Step::confirm, request, [this, request](const SharedKeys::Answer& answer) {
         if (answer.kind == Found::accepted)
             log_.warning("{}: its idempotency key {} was accepted on node {} as well, as {}: both are sent",
                          request.what.id.text(), request.what.key, answer.node, answer.id.text());
-        one_done();
     });
-    add(std::move(request), [one_done](const Answer&) { one_done(); });
+    add(std::move(request), [done = std::move(done)](const Answer&) { done(); });
 }
 
 void Client::release(const Request& held) {

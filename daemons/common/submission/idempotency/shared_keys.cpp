@@ -10,6 +10,7 @@ namespace claims = proto::key_claims;
 using Kind = claims::Answer::Kind;
 
 static constexpr std::size_t longest_node = 255;
+static constexpr std::string_view silent = "the process fleet does not answer";
 
 SharedKeys::SharedKeys(const Peer& peer)
     : loop_(peer.loop), timer_(peer.loop, [this] { expire(); }),
@@ -20,13 +21,16 @@ SharedKeys::SharedKeys(const Peer& peer)
 void SharedKeys::ask(Step step, const Request& request, Done done) {
     if (waiting_.size() >= most_waiting) return fail_later(std::move(done), "too many keys wait for the store");
     const auto now = Loop::now();
+    const bool is_report = step == Step::confirm || step == Step::release;
+    if (!is_report && now.monotonic < next_) return fail_later(std::move(done), std::string(silent));
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(request.expires - now.wall).count();
     const claims::Ask ask{.number = ++number_,
                           .step = step,
                           .name = name_in_store(request.what.submitter, request.what.key),
                           .digest = request.what.digest,
                           .id = request.what.id,
-                          .lasts = static_cast<std::uint64_t>(std::max<std::int64_t>(left, 1))};
+                          .lasts = static_cast<std::uint64_t>(std::max<std::int64_t>(left, 1)),
+                          .of_program = is_of_program(request.what)};
     if (fleet_.send(ask) != ipc::SendResult::yes)
         return fail_later(std::move(done), "the process fleet is not connected");
     waiting_.emplace(ask.number, Waiting{std::move(done), now.monotonic + patience});
@@ -36,6 +40,8 @@ void SharedKeys::ask(Step step, const Request& request, Done done) {
 void SharedKeys::answered(claims::Message&& message) {
     auto* answer = std::get_if<claims::Answer>(&message);
     if (!answer) return fleet_.fail("a question instead of an answer");
+    unanswered_ = 0;
+    next_ = {};
     const auto which = waiting_.find(answer->number);
     if (which == waiting_.end()) return; // it came too late
     const spool::QueueId id{answer->id};
@@ -61,14 +67,18 @@ void SharedKeys::fail_later(Done done, std::string why) {
 }
 
 void SharedKeys::fail_all(const std::string& why) {
+    unanswered_ = 0;
+    next_ = {};
     for (auto& [number, each] : std::exchange(waiting_, {})) fail_later(std::move(each.done), why);
 }
 
 void SharedKeys::expire() {
     const auto now = Loop::now().monotonic;
-    while (!waiting_.empty() && waiting_.begin()->second.deadline <= now)
+    while (!waiting_.empty() && waiting_.begin()->second.deadline <= now) {
+        if (++unanswered_ >= most_unanswered) next_ = now + pause;
         finish(waiting_.begin(),
-               {.kind = Kind::failed, .node = {}, .digest = {}, .why = "the process fleet does not answer", .id = {}});
+               {.kind = Kind::failed, .node = {}, .digest = {}, .why = std::string(silent), .id = {}});
+    }
     if (!waiting_.empty())
         timer_.start(std::max<smtp::Duration>(waiting_.begin()->second.deadline - now, std::chrono::milliseconds(1)));
 }

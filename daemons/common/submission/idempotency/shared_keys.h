@@ -36,6 +36,11 @@ public:
     SharedKeys(const SharedKeys&) = delete;
     SharedKeys& operator=(const SharedKeys&) = delete;
 
+    // After this number of questions in a row without an answer no more are sent for a while: if mail comes one message
+    // after the other, each would wait.
+    static constexpr unsigned most_unanswered = 3;
+    static constexpr smtp::Duration pause = std::chrono::seconds(5);
+
     // `done` is called once, from a later turn, unless this is destroyed before. Steps are taken in the order in which
     // they are asked for, as far as they arrive.
     void ask(Step step, const Request& request, Done done);
@@ -55,6 +60,8 @@ private:
     Loop& loop_;
     std::map<std::uint64_t, Waiting> waiting_; // in the order of their deadlines
     std::uint64_t number_ = 0;
+    unsigned unanswered_ = 0; // in a row
+    smtp::Monotonic next_{};  // none is asked before
     Timer timer_;
     std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
     ipc::Connector<proto::key_claims::Message> fleet_;

@@ -134,6 +134,8 @@ bool is_shared(const Claim& claim) {
     return !claim.submitter.starts_with("node:") && !claim.key.starts_with(decide::idempotency::own_key_prefix);
 }
 
+bool is_of_program(const Claim& claim) { return claim.submitter.starts_with("uid:"); }
+
 Claim claim_of(const spool::TransferOrigin& transfer, spool::QueueId id) {
     Claim claim;
     claim.id = id;

@@ -47,6 +47,8 @@ inline constexpr std::chrono::hours transfer_lifetime{30 * 24};
 // Whether other nodes may have the same key: not those of transfers and of files in the pickup directory, which are
 // made from what only this node has.
 bool is_shared(const Claim& claim);
+// Whether its submitter is a user of this host, whose programs leave parts of addresses to the system.
+bool is_of_program(const Claim& claim);
 
 class KeyStore {
 public:

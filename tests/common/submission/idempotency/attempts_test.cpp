@@ -64,6 +64,21 @@ TEST_CASE("an attempt whose process died is decided by its file") {
     CHECK(world.result(1).expires == now + 24h);
 }
 
+TEST_CASE("a message that is confirmed, delivered and gone while its process ends is not gone") {
+    World world;
+    auto request = claim(1);
+    world.make(request);
+    const auto plain = world.probe;
+    world.probe.state_of = [&](std::string_view) { // it confirms, its file is removed, it exits
+        request.kind = Request::Kind::confirm;
+        KeyStore keys(world.store, "boot", plain);
+        CHECK(keys.execute(std::span(&request, 1), now).front().kind == Answer::Kind::proceed);
+        return Owner::dead;
+    };
+    CHECK(world.fate(1) == Fate::open);
+    CHECK(world.fate(1) == Fate::accepted);
+}
+
 TEST_CASE("an accepted one, a released one, one of which nothing is known, and one of an earlier message") {
     World world;
     CHECK(world.fate(1) == Fate::gone);
@@ -83,6 +98,13 @@ TEST_CASE("nothing is gone before the spool has been read for keys") {
     CHECK(world.fate(1) == Fate::open);
 }
 
+TEST_CASE("no keys are shown before the spool has been read for them") {
+    World world;
+    std::string after;
+    CHECK_FALSE(accepted_keys(world.store, "another boot", after, 7, now));
+    CHECK(accepted_keys(world.store, "boot", after, 7, now));
+}
+
 TEST_CASE("accepted keys in parts, without those that are only this node's") {
     World world;
     for (std::uint64_t id = 1; id <= 30; ++id) {
@@ -97,7 +119,7 @@ TEST_CASE("accepted keys in parts, without those that are only this node's") {
     std::string after, before;
     do {
         before = after;
-        const auto some = accepted_keys(world.store, after, 7, now);
+        const auto some = accepted_keys(world.store, "boot", after, 7, now);
         REQUIRE(some);
         for (const auto& each : *some) {
             CHECK(each.name == name_in_store(each.what.submitter, each.what.key));

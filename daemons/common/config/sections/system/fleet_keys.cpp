@@ -74,7 +74,7 @@ Section section_for(Fleet& s) {
              "\"strict\": on all nodes; while the store is away, mail with such a key is rejected temporarily "
              "(451), because another node may have sent it. \"local\": on all nodes; while the store is away, "
              "such mail is accepted, and a repetition on another node is sent again. \"off\": on each node alone. Mail "
-             "without a key never waits for the store.",
+             "without a key is not compared.",
              ""},
         }};
 }
