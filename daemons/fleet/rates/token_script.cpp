@@ -25,7 +25,8 @@ if not born or born ~= born or born > now then
   redis.call('SET', KEYS[1], string.format('%.0f', now))
 end
 local function keep(last, its)
-  redis.call('SET', KEYS[2], string.format('%.0f %.0f', last, its), 'PX', string.format('%.0f', (last + its - now) / 1000 + 60000))
+  local life = (last + its - now) / 1000 + 60000
+  redis.call('SET', KEYS[2], string.format('%.0f %.0f', last, its), 'PX', string.format('%.0f', life))
 end
 local last, its = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+)$')
 last, its = tonumber(last), tonumber(its)

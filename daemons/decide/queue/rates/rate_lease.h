@@ -44,7 +44,7 @@ public:
     enum class Followed : std::uint8_t { no, yes };
     explicit RateLease(Followed followed) : followed_(followed == Followed::yes) {}
 
-    // Between two beginnings, on all nodes together; more than 0. What the former one had to wait for ends with it.
+    // Between two beginnings, on all nodes together; more than 0. A faster one shortens what there is to wait for.
     void set_gap(smtp::Duration gap);
     smtp::Duration gap() const { return gap_; }
     bool followed() const { return followed_; }
