@@ -167,7 +167,7 @@ def test_what_the_store_holds_is_not_trusted(three):
                       "1e300 1", "nan", "0 0"):
             before = len(sink.messages)
             redis.ask("SET", name, value)
-            wait_until(lambda: len(sink.messages) >= min(before + 5, 120), 30, f"messages after {name} = {value}")
+            wait_until(lambda: len(sink.messages) >= min(before + 5, 120), 30, f"mail after {value}")
     sink.wait_for(120, 60)
     assert most_in(sink, 5) <= 5 * RATE + 3 * RATE, most_in(sink, 5)
     redis.ask("DEL", key)

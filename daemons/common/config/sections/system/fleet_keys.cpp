@@ -63,8 +63,7 @@ Section section_for(Fleet& s) {
              "\"/etc/postrider/fleet-ca.pem\""},
             {"expected_nodes", IntKey{&s.expected_nodes, 0, 1000},
              "Number of nodes that the fleet has, this one included. If fewer are present, \"postrider status\" says "
-             "which are silent. By this number shared rates are divided while the store is away and this node has seen "
-             "no others since it was started. 0: any number is right, and such a node takes the whole of them.",
+             "which are silent. 0: any number is right.",
              ""},
             {"prefix", key_prefix(s.prefix),
              "Beginning of the names of all keys in the store. It must be the same on all nodes, and different for "
