@@ -28,6 +28,8 @@ std::string count_text(std::uint64_t waiting) {
     return waiting < most_counted ? fmt::format("{}", waiting) : fmt::format("{} or more", most_counted);
 }
 
+std::string part_text(std::uint32_t nodes) { return nodes == 0 ? "its part" : fmt::format("1/{}", nodes); }
+
 std::vector<NodeCount::Seen> seen_in(const NodeList& list) {
     const auto now = common::Loop::now().monotonic;
     std::vector<NodeCount::Seen> out;
@@ -137,6 +139,7 @@ void Fleet::use_store(StoreClient::Settings settings) {
     suppressions_->use(nullptr);
     keys_.use("the store is not connected yet");
     tokens_->start_over();
+    if (store_) was_away_ = true; // not all nodes change to another store at once
     if (store_) common::destroy_later(context_.loop, std::move(store_));
     store_ = std::make_unique<StoreClient>(context_.loop, context_.log, context_.metrics, std::move(settings),
                                            StoreClient::Callbacks{.ready =
@@ -201,7 +204,8 @@ std::string Fleet::effect() const {
 std::string Fleet::meaning() const {
     const auto keys = keys_.effect();
     return (keys.empty() ? "" : fmt::format("; {}", keys)) +
-           (shares_rates_ ? fmt::format("; it keeps to 1/{} of shared rates", count_.nodes(expected_nodes_)) : "");
+           (shares_rates_ ? fmt::format("; it keeps to {} of shared rates", part_text(count_.nodes(expected_nodes_)))
+                          : "");
 }
 
 void Fleet::share_rates(smtp::Monotonic now) {

@@ -145,6 +145,10 @@ StoreClient::Done StoreClient::counted(Done done, Proves proves) {
         loop_.defer([this, why = result.error().text, alive = std::weak_ptr(alive_)] {
             if (!alive.lock()) return;
             failure_noted_ = false;
+            // A pause of the store makes all calls of that time late, one after the other: it failed once.
+            const auto now = common::Loop::now().monotonic;
+            if (now - call_failed_ < Availability::between_failures) return;
+            call_failed_ = now;
             failed(why);
         });
     };

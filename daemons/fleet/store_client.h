@@ -79,6 +79,7 @@ private:
     std::unique_ptr<StoreConnection> connection_;
     std::unique_ptr<redis::Session> session_; // of the connection, once it is ready
     bool failure_noted_ = false;              // and about to be counted
+    smtp::Monotonic call_failed_{};           // and was counted
     std::size_t attempts_ = 0;                // to connect
     bool announced_ = false;                  // `ready` was called for this session
     smtp::Monotonic begun_{};                 // of the connection

@@ -82,6 +82,11 @@ std::string about_shared_rates(const config::Config& config) {
         if (!config.fleet.enabled())
             return fmt::format("route.\"{}\".share_rates: fleet.store is not set: each node has the whole rate",
                                pattern);
+        if (config.fleet.expected_nodes == 0)
+            return fmt::format("route.\"{}\".share_rates: fleet.expected_nodes is not set: a node that is started "
+                               "while the store is away does not know how many nodes share the rate, and takes the "
+                               "whole",
+                               pattern);
     }
     return {};
 }

@@ -37,7 +37,7 @@ struct Tokens { // from fleet
 // From fleet, when it is known and whenever it changes.
 struct Sharing {
     bool store = false;        // AskTokens will be answered by it
-    std::uint32_t nodes = 0;   // seen last, this one included
+    std::uint32_t nodes = 0;   // seen last, this one included; 0: not known
     std::uint32_t missing = 0; // of them: not heard since the store came back
     bool operator==(const Sharing&) const = default;
     static void fields(auto& m, auto& f) {

@@ -4,6 +4,7 @@
 #include "libsmtp/text/time_types.h"
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ class NodeCount {
 public:
     // How long a node is expected back: it looks for the store at least once a minute.
     static constexpr smtp::Duration expected_for = std::chrono::seconds(90);
+    static constexpr smtp::Duration silent_after = std::chrono::seconds(15); // in no list
 
     struct Seen { // in the store's list
         std::string name;
@@ -24,12 +26,14 @@ public:
     // The store was away, and is back for this node.
     void store_back(const std::string& own_name, smtp::Monotonic now);
 
-    // `otherwise`: if no node was ever heard.
+    // `otherwise`: if no node was ever heard. 0: not known.
     std::uint32_t nodes(std::uint32_t otherwise) const;
     std::uint32_t missing(smtp::Monotonic now) const;
 
 private:
-    std::set<std::string> present_; // when the list came last
+    // Of those that are there, when a list had them last: one that lacks them, since the store was emptied, does not
+    // mean that they have gone.
+    std::map<std::string, smtp::Monotonic> present_;
     std::set<std::string> missing_; // since the store is back
     smtp::Monotonic back_{};
 };

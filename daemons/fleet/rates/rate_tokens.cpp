@@ -13,7 +13,8 @@ void RateTokens::start_over() {
 
 void RateTokens::ask(const AskTokens& question) {
     const Tokens none{.number = question.number};
-    if (calls_ >= most_calls) return deps_.answer(none);
+    if (calls_ >= most_calls) // that is no failure of the store
+        return deps_.answer({.number = question.number, .known = true, .wait = pause.count()});
     const auto answered = [this, question, none, round = round_](const redis::Result& result) {
         if (round == round_) --calls_;
         const auto answer = result ? tokens_in(*result, question) : none;

@@ -10,7 +10,8 @@ namespace fleet {
 
 class RateTokens {
 public:
-    static constexpr std::size_t most_calls = 200; // without an answer: further questions are not passed on
+    static constexpr std::size_t most_calls = 200;            // without an answer: further questions …
+    static constexpr std::chrono::microseconds pause{50'000}; // … are answered with none for now
 
     struct Dependencies { // all outlive it
         common::Metrics& metrics;

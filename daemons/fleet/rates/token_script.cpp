@@ -10,8 +10,10 @@ using proto::fleet::AskTokens;
 using proto::fleet::Tokens;
 using redis::Reply;
 
-// Times in µs. A moment that lies too far ahead comes from a clock that was set back; what is not equal to itself is no
-// number.
+// Times in µs. Kept are the moment of the last token and the gap that it was asked with. The next one is a gap later,
+// by the faster of two rates: a rate that was raised holds at once, and a node keeps to its own rate by itself. No
+// token lies more than the horizon ahead; one that does comes from a clock that was set back, and is brought back.
+// Anything but two numbers was not written here.
 const redis::Script& token_script() {
     static const redis::Script made(R"(
 local t = redis.call('TIME')
@@ -22,13 +24,24 @@ if not born or born ~= born or born > now then
   born = now
   redis.call('SET', KEYS[1], string.format('%.0f', now))
 end
-local next = tonumber(redis.call('GET', KEYS[2]) or '') or 0
-if next ~= next then next = 0 end
-local start = math.max(math.min(next, now + horizon + gap), now, born + horizon)
+local function keep(last, its)
+  local life = (last + its - now) / 1000 + 60000
+  redis.call('SET', KEYS[2], string.format('%.0f %.0f', last, its), 'PX', string.format('%.0f', life))
+end
+local last, its = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+)$')
+last, its = tonumber(last), tonumber(its)
+local start = math.max(now, born + horizon)
+if last then
+  its = its > 0 and math.min(its, gap) or gap
+  if last > now + horizon then
+    last = now + horizon
+    keep(last, its)
+  end
+  start = math.max(start, last + its)
+end
 if start > now + horizon then return {0, 0, start - now - horizon} end
 local granted = math.min(count, math.floor((now + horizon - start) / gap) + 1)
-next = start + granted * gap
-redis.call('SET', KEYS[2], string.format('%.0f', next), 'PX', string.format('%.0f', (next - now) / 1000 + 60000))
+keep(start + (granted - 1) * gap, gap)
 return {granted, start - now, 0}
 )");
     return made;

@@ -9,6 +9,7 @@ using decide::queue::SharedRate;
 
 namespace {
 
+constexpr std::uint32_t most_nodes = 1000;
 constexpr std::uint64_t longest_wait = 3'600'000'000; // µs
 
 smtp::Duration duration_of(std::uint64_t micros) {
@@ -38,7 +39,9 @@ void RateExchange::received(const proto::fleet::Tokens& answer) {
 }
 
 void RateExchange::received(const proto::fleet::Sharing& sharing) {
-    presence_ = {.store = sharing.store, .nodes = sharing.nodes, .missing = sharing.missing};
+    // A fleet process that was started while the store is away knows no nodes: those of before still count.
+    const auto nodes = sharing.nodes == 0 && presence_ ? presence_->nodes : std::min(sharing.nodes, most_nodes);
+    presence_ = {.store = sharing.store, .nodes = nodes, .missing = std::min(sharing.missing, most_nodes)};
     tell();
 }
 

@@ -37,5 +37,8 @@ TEST_CASE("rates that cannot be shared") {
           std::vector<std::string>{
               "route.\"x.example\".share_rates: fleet.store is not set: each node has the whole rate"});
     config.fleet.store = "redis://127.0.0.1";
+    REQUIRE(common::config_warnings(config, {}).size() == 1);
+    CHECK(common::config_warnings(config, {})[0].contains("fleet.expected_nodes is not set"));
+    config.fleet.expected_nodes = 3;
     CHECK(common::config_warnings(config, {}).empty());
 }

@@ -16,7 +16,7 @@ std::vector<NodeCount::Seen> seen(std::vector<NodeCount::Seen> all) {
 
 TEST_CASE("nodes that are present count, silent and stopped ones do not") {
     NodeCount count;
-    CHECK(count.nodes(0) == 1);
+    CHECK(count.nodes(0) == 0); // not known
     CHECK(count.nodes(3) == 3);
     const smtp::Monotonic now(1000s);
     count.heard(seen({{"mx1", 0s}, {"mx2", 4s}, {"mx3", 20s}, {"mx4", 1s, true}}), now);
@@ -55,4 +55,30 @@ TEST_CASE("a node that falls silent while the store is present is not waited for
     count.heard(seen({{"mx1", 0s}, {"mx2", 24s}}), now);
     CHECK(count.nodes(0) == 1);
     CHECK(count.missing(now) == 0);
+}
+
+TEST_CASE("a list that was emptied: the nodes are still there, unless nothing is heard of them for 15 s") {
+    NodeCount count;
+    smtp::Monotonic now(1000s);
+    count.heard(seen({{"mx1", 0s}, {"mx2", 4s}, {"mx3", 2s}}), now);
+    now += 1s;
+    count.heard(seen({{"mx1", 0s}}), now);
+    CHECK(count.nodes(0) == 3);
+    now += 3s;
+    count.heard(seen({{"mx1", 0s}, {"mx2", 1s}}), now);
+    CHECK(count.nodes(0) == 3);
+    now += 12s;
+    count.heard(seen({{"mx1", 0s}, {"mx2", 1s}}), now);
+    CHECK(count.nodes(0) == 2);
+}
+
+TEST_CASE("the store is back and empty: those that were there before are not forgotten by the first list") {
+    NodeCount count;
+    smtp::Monotonic now(1000s);
+    count.heard(seen({{"mx1", 0s}, {"mx2", 4s}, {"mx3", 2s}}), now);
+    now += 1h;
+    count.store_back("mx1", now);
+    count.heard(seen({{"mx1", 0s}}), now);
+    CHECK(count.nodes(0) == 3);
+    CHECK(count.missing(now) == 2);
 }

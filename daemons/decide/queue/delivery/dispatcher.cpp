@@ -50,7 +50,7 @@ void Dispatcher::pump(Slot link) {
         if (l.health.probing) return;
         if (const auto due = std::max(l.health.due, l.address_limit_until); step_.now() < due)
             links_.timers.bring_forward(link, due);
-        else if (links_.rate_open(link))
+        else if (!has_place(l) || links_.rate_open(link)) // a token is asked for only where it can be used
             l.health.probing = open_one(link);
         return;
     }
@@ -77,6 +77,10 @@ void Dispatcher::pump(Slot link) {
     }
     while (l.offer > 0 && usable < wanted(l) && l.open() < l.window.size()) {
         smtp::Monotonic wait_until = std::max({l.not_before, l.next_connection, l.address_limit_until});
+        if (step_.now() >= wait_until && !has_place(l)) {
+            open_one(link); // it waits for one
+            return;
+        }
         if (step_.now() >= wait_until) wait_until = links_.shared_rates_open(link, wanted(l) - usable);
         if (step_.now() < wait_until) {
             links_.timers.bring_forward(link, wait_until);
@@ -101,12 +105,16 @@ void Dispatcher::serve_waiting_links() {
         pump(connections_.next_waiting());
 }
 
+// For one connection more: an agent, and a share of all connections.
+bool Dispatcher::has_place(const Link& l) {
+    const std::uint32_t share = std::max(1u, settings_.connections_total / std::max(settings_.link_share, 1u));
+    return connections_.agent_for(l.kind) && (connections_.waiting_besides(l) == 0 || l.open() < share);
+}
+
 bool Dispatcher::open_one(Slot link) {
     Link& l = links_[link];
-    const std::size_t others = connections_.waiting_besides(l);
-    const std::uint32_t share = std::max(1u, settings_.connections_total / std::max(settings_.link_share, 1u));
     Agent* by = connections_.agent_for(l.kind);
-    if (!by || (others > 0 && l.open() >= share)) {
+    if (!has_place(l)) {
         connections_.want(link);
         if (!by) connections_.close_longest_idle(); // its place becomes free
         return false;

@@ -36,6 +36,7 @@ private:
     std::uint32_t depth(const Link& link) const;
     std::uint32_t wanted(const Link& link) const;
     smtp::Duration pace(const Link& link) const;
+    bool has_place(const Link& link);
     bool open_one(Slot link);
     void probe(Slot link);                      // by a connection without mail
     bool hand_over_next(Slot connection);       // false: none of the link's queues has mail for it

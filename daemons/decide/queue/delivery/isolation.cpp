@@ -21,7 +21,7 @@ smtp::Monotonic opens_at(const Link& l) {
 } // namespace
 
 // May it be tried now? If only few tries are allowed, healthy mail goes first.
-bool Isolation::may_try(const Delivery& d) const {
+bool Isolation::may_try(const Delivery& d, Token token) const {
     const Queue& q = queues_[d.queue];
     if (q.link == none || q.is_paused()) return false;
     const Link& l = links_[q.link];
@@ -30,17 +30,19 @@ bool Isolation::may_try(const Delivery& d) const {
         return h.health == Health::ready || (!h.probing && step_.now() >= h.due);
     };
     const bool ready = q.health.health == Health::ready && l.health.health == Health::ready;
-    return (ready || (may(q.health) && may(l.health) && l.offer == 0)) &&
-           links_.shared_rates_open(q.link, 1) <= step_.now();
+    if (!ready && (!may(q.health) || !may(l.health) || l.offer > 0)) return false;
+    if (token == Token::now) return links_.shared_rates_open(q.link, 1) <= step_.now();
+    return std::max(links_.next_message(l), links_.next_connection(l)) <= step_.now() || FleetRates::is_asking(l);
 }
 
-Slot Isolation::next_suspect(AgentKind kind) {
+Slot Isolation::next_suspect(AgentKind kind, Token token) {
     if (gates_.everything || !connections_.has_room()) return none;
     auto& list = placement_.isolated(kind);
     const std::size_t looks = std::min<std::size_t>(list.count, look_at_most);
     for (std::size_t looked = 0; looked < looks; ++looked) {
         const Slot slot = list.head;
-        if (may_try(deliveries_[slot])) return slot;
+        if (may_try(deliveries_[slot], Token::later)) // the first one keeps its turn while the store is asked
+            return token == Token::later || may_try(deliveries_[slot], token) ? slot : none;
         list.remove(deliveries_, slot);
         list.push(deliveries_, slot, End::back);
     }
@@ -69,7 +71,7 @@ void Isolation::pump(AgentKind kind) {
     auto& list = placement_.isolated(kind);
     auto& reservation = connections_.reservation(kind);
     Agent* mine = reservation.agent ? connections_.agent(*reservation.agent) : nullptr;
-    const Slot slot = next_suspect(kind);
+    Slot slot = next_suspect(kind, Token::later);
     if (mine && mine->in_flight > 0) { // at work for a suspect, or still for others
         bool serving = false;
         for (Slot c = 1; c <= connections_.top() && !serving; ++c)
@@ -98,6 +100,8 @@ void Isolation::pump(AgentKind kind) {
         give_up(reservation);
         return;
     }
+    slot = next_suspect(kind, Token::now);
+    if (slot == none) return; // until the store has answered
     list.remove(deliveries_, slot);
     const Slot queue = deliveries_[slot].queue;
     const Slot link = queues_[queue].link;

@@ -28,8 +28,10 @@ private:
     void pump(AgentKind kind);
     void give_up(Connections::Reservation& reservation);
     bool is_lone(AgentKind kind) const; // are there no other agents of that kind?
-    bool may_try(const Delivery& delivery) const;
-    Slot next_suspect(AgentKind kind);
+    // With a token of a shared rate: it is asked for.
+    enum class Token : std::uint8_t { later, now };
+    bool may_try(const Delivery& delivery, Token token) const;
+    Slot next_suspect(AgentKind kind, Token token);
 
     const Settings& settings_;
     Step& step_;

@@ -119,7 +119,8 @@ Explanation explanation(const View& view, Slot slot, std::uint32_t counted) {
     auto& rate = gate(Gate::rate, d.state != DeliveryState::ready || view.step.now() >= next);
     if (!rate.open) {
         const bool own = view.step.now() < l->next_message;
-        rate.text = own ? "the route's rate limit is reached for now" : shared_rate_text(*l);
+        rate.text =
+            own ? "the route's rate limit is reached for now" : shared_rate_text(view, *l, SharedRate::messages);
         rate.reason.text =
             fmt::format("route.\"{}\".messages_per_second, messages_per_hour{}",
                         view.terms.rule(own ? l->rate_rule : l->shared_rule).name, own ? "" : ", share_rates");

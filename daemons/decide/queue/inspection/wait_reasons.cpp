@@ -51,10 +51,13 @@ std::string route_wait_text(const View& view, const Queue& q) {
     return "its next hop has not been looked up yet";
 }
 
-std::string shared_rate_text(const Link& l) {
-    const auto& lease = l.shared[SharedRate::messages];
-    if (!lease->divided()) return "the rate limit that all nodes of the fleet share is reached for now";
-    return fmt::format("this node's part of the rate limit that all nodes of the fleet share, 1/{}, is reached for now",
+std::string shared_rate_text(const View& view, const Link& l, SharedRate rate) {
+    const auto& lease = l.shared[rate];
+    const auto* which = rate == SharedRate::messages ? "the rate limit" : "the rate limit of connections";
+    if (lease->is_unknown(view.step.now()))
+        return fmt::format("which nodes share {} is not known yet, for a few seconds after the start", which);
+    if (!lease->divided()) return fmt::format("{} that all nodes of the fleet share is reached for now", which);
+    return fmt::format("this node's part of {} that all nodes of the fleet share, 1/{}, is reached for now", which,
                        lease->nodes());
 }
 
@@ -77,12 +80,14 @@ std::string idle_reason(const View& view, const Link& l, const QueueBackoffs& re
                : resting.waiting > 0 ? "no waiting message is due yet"
                                      : "nothing is due";
     if (view.step.now() < l.next_message) return "its rate limit is reached for now";
-    if (view.step.now() < view.links.next_message(l)) return shared_rate_text(l);
+    if (view.step.now() < view.links.next_message(l)) return shared_rate_text(view, l, SharedRate::messages);
     if (l.wants_connection)
         return view.connections.has_room() ? "no delivery agent has a free connection"
                                            : "other links use all of queue.connections_total";
     if (view.addresses.at_limit(l)) return view.addresses.limit_text(l);
     if (view.step.now() < l.not_before) return "the peer asked for fewer connections";
+    if (view.step.now() >= l.next_connection && view.step.now() < view.links.next_connection(l))
+        return shared_rate_text(view, l, SharedRate::connections);
     return "";
 }
 

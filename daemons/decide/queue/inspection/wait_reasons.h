@@ -24,7 +24,8 @@ smtp::WallTime failing_since(const View& view, const Delivery& delivery); // wha
 std::optional<PausedObject> pause_of(const View& view, const Queue& queue);
 std::string idle_reason(const View& view, const Link& link, const QueueBackoffs& resting);
 std::string idle_reason(const View& view, const Queue& queue);
-std::string shared_rate_text(const Link& link); // of a message rate that all nodes share, which is reached
+// Of a rate that all nodes share, which is reached.
+std::string shared_rate_text(const View& view, const Link& link, SharedRate rate);
 std::string route_wait_text(const View& view, const Queue& queue);
 std::string report_wait_text(const View& view, const MessageExtras& extra);
 

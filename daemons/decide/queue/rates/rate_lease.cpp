@@ -1,6 +1,7 @@
 #include "daemons/decide/queue/rates/rate_lease.h"
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace decide::queue {
 
@@ -90,10 +91,26 @@ std::uint32_t RateLease::ahead(Monotonic now) {
     return whole(static_cast<std::uint64_t>(Duration(period * (last_period_ + this_period_)) / counted));
 }
 
+void RateLease::set_gap(Duration gap) {
+    const auto former = std::exchange(gap_, gap);
+    if (gap >= former || !last_) return;
+    floor_ = std::min(floor_, *last_ + gap);
+    next_ = std::min(next_, *last_ + gap * nodes_);
+    if (failures_ == 0) retry_at_ = std::min(retry_at_, *last_ + gap);
+}
+
+// Others may have sent what the store granted last, and each would begin with a part of its own: at slow rates they
+// begin at random moments, so that together they are no faster than the rate.
 void RateLease::divide(Monotonic now) {
     if (divided_) return;
     divided_ = true;
-    next_ = std::max({next_, now, answered_at_ + horizon}); // until then others may have tokens
+    next_ = std::max(next_, now);
+    const auto turn = gap_ * nodes_;
+    if (answered_at_) {
+        const auto phase = gap_ > horizon ? std::chrono::duration_cast<Duration>(turn * chance_) : Duration{};
+        next_ = std::max(next_, *answered_at_ + horizon + phase); // until then others may have tokens
+    }
+    if (last_) next_ = std::max(next_, *last_ + turn);
     for (const Run& each : runs_) next_ = std::max(next_, each.last());
 }
 
@@ -101,28 +118,35 @@ void RateLease::failed(Monotonic now) {
     asked_ = false;
     failures_ = std::min(failures_ + 1, most_failures + 2);
     retry_at_ = now + (failures_ < most_failures ? shortest_retry : first_pause * (1 << (failures_ - most_failures)));
-    if (failures_ >= most_failures) divide(now);
+    if (failures_ < most_failures) return;
+    by_failures_ = true;
+    divide(now);
 }
 
 void RateLease::settle(const FleetState& fleet, Monotonic now) {
     nodes_ = std::max(fleet.nodes, 1U);
     missing_ = std::min(fleet.missing, nodes_ - 1);
+    store_ = fleet.store;
     hold_until_ = fleet.hold_until;
     if (asked_ && now - asked_at_ >= answer_limit) failed(now);
     if (now < hold_until_) return;
-    if (!followed_ || !fleet.store) divide(now);
-    if (fleet.store) return;
-    asked_ = false;
+    if (!followed_ || !store_) return divide_alone(now);
+    if (divided_ && !by_failures_) divided_ = false; // it is asked first
+}
+
+// There is no store for it.
+void RateLease::divide_alone(Monotonic now) {
+    divide(now);
+    by_failures_ = asked_ = false;
     failures_ = 0;
-    retry_at_ = now;
+    retry_at_ = std::min(retry_at_, now);
 }
 
 std::optional<RateLease::Question> RateLease::question(const FleetState& fleet, std::uint32_t waiting,
                                                        std::uint64_t number, Monotonic now) {
     settle(fleet, now);
     expire(now);
-    if (!followed_ || !fleet.store || asked_ || now < retry_at_ || now < next_question_ || runs_.size() >= most_runs)
-        return {};
+    if (!followed_ || !store_ || asked_ || now < ask_at() || runs_.size() >= most_runs) return {};
     const auto have = stock();
     const auto used_soon = ahead(now);
     std::uint64_t wanted = 0;
@@ -157,7 +181,8 @@ bool RateLease::answered(const Answer& answer, double chance, Monotonic now) {
     }
     asked_ = false;
     failures_ = 0;
-    divided_ = false;
+    divided_ = by_failures_ = false;
+    chance_ = chance;
     const auto took = now - asked_at_;
     answer_time_ = answer_time_ == Duration::zero() ? took : (answer_time_ + took) / 2;
     answered_at_ = now;
@@ -173,24 +198,52 @@ bool RateLease::answered(const Answer& answer, double chance, Monotonic now) {
     return true;
 }
 
+// When the next one may begin by what is there; without an end: by nothing.
+Monotonic RateLease::open_at() const {
+    auto open = Monotonic::max();
+    for (const Run& each : runs_) open = std::min(open, each.first);
+    if (divided_) open = std::min(open, next_);
+    return open == Monotonic::max() ? open : std::max({open, floor_, hold_until_});
+}
+
+// Not before it could be used.
+Monotonic RateLease::ask_at() const { return std::max({retry_at_, next_question_, floor_ - lead()}); }
+
 bool RateLease::may_begin(Monotonic now) const {
-    if (now < hold_until_) return false;
+    if (now < hold_until_ || now < floor_) return false;
     const Run* token = first_good(now);
     return (token && token->first <= now) || (divided_ && next_ <= now);
 }
 
 Monotonic RateLease::look_at(Monotonic now) const {
     if (now < hold_until_) return hold_until_;
-    Monotonic next = asked_ ? asked_at_ + answer_limit : std::max(retry_at_, next_question_);
-    if (divided_) next = next_;
+    auto next = Monotonic::max();
+    if (followed_ && store_) next = asked_ ? asked_at_ + answer_limit : ask_at();
     if (next <= now) next = now + between_questions; // question() was not called
-    if (const Run* token = first_good(now); token && token->first > now) next = std::min(next, token->first);
-    return next;
+    if (divided_ && std::max(next_, floor_) > now) next = std::min(next, std::max(next_, floor_));
+    if (const Run* token = first_good(now); token && std::max(token->first, floor_) > now)
+        next = std::min(next, std::max(token->first, floor_));
+    return next == Monotonic::max() ? now + between_questions : next;
+}
+
+Monotonic RateLease::waits_until(Monotonic now) const {
+    if (may_begin(now)) return {};
+    if (now < hold_until_) return hold_until_;
+    auto until = open_at();
+    if (asked_)
+        until = std::min(until, asked_at_ + answer_limit);
+    else if (followed_ && store_ && ask_at() > now)
+        until = std::min(until, ask_at());
+    else if (followed_ && store_ && runs_.empty())
+        return {}; // it is worth asking
+    return until > now && until != Monotonic::max() ? until : Monotonic{};
 }
 
 void RateLease::take(Monotonic now) {
     note_use(now);
     expire(now);
+    last_ = now;
+    floor_ = std::max(floor_, now - std::max(horizon, gap_)) + gap_;
     auto first = runs_.end();
     for (auto run = runs_.begin(); run != runs_.end(); ++run)
         if (run->first <= now && (first == runs_.end() || run->first < first->first)) first = run;

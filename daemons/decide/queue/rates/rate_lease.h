@@ -44,10 +44,11 @@ public:
     enum class Followed : std::uint8_t { no, yes };
     explicit RateLease(Followed followed) : followed_(followed == Followed::yes) {}
 
-    // Between two beginnings, on all nodes together; more than 0.
-    void set_gap(smtp::Duration gap) { gap_ = gap; }
+    // Between two beginnings, on all nodes together; more than 0. A faster one shortens what there is to wait for.
+    void set_gap(smtp::Duration gap);
     smtp::Duration gap() const { return gap_; }
     bool followed() const { return followed_; }
+    void follow() { followed_ = true; }
 
     // To be called before each beginning, of `waiting` that could begin now (1 or more): is the store to be asked?
     std::optional<Question> question(const FleetState& fleet, std::uint32_t waiting, std::uint64_t number,
@@ -58,6 +59,12 @@ public:
     // May one begin now? If not, when may it be worth looking again: later than now.
     bool may_begin(smtp::Monotonic now) const;
     smtp::Monotonic look_at(smtp::Monotonic now) const;
+    // Until when nothing may begin, as far as is known without asking; {}: nothing stands against it.
+    smtp::Monotonic waits_until(smtp::Monotonic now) const;
+    bool is_asking() const { return asked_; }
+    bool is_unknown(smtp::Monotonic now) const { return now < hold_until_; } // nothing is known of the fleet
+    // While the rate is divided: before this, nothing may begin, and the lease may not be forgotten.
+    smtp::Monotonic kept_until() const { return divided_ ? next_ : smtp::Monotonic{}; }
     // One begins.
     void take(smtp::Monotonic now);
 
@@ -73,6 +80,7 @@ private:
     };
     void settle(const FleetState& fleet, smtp::Monotonic now);
     void divide(smtp::Monotonic now);
+    void divide_alone(smtp::Monotonic now);
     void failed(smtp::Monotonic now);
     void expire(smtp::Monotonic now);
     smtp::Duration good_for(const Run& run) const;
@@ -83,12 +91,20 @@ private:
     std::uint32_t ahead(smtp::Monotonic now);
     const Run* first_good(smtp::Monotonic now) const;
     void note_use(smtp::Monotonic now);
+    smtp::Monotonic open_at() const;
+    smtp::Monotonic ask_at() const;
 
     bool followed_;
     smtp::Duration gap_ = std::chrono::seconds(1);
     std::deque<Run> runs_; // in the order they came
     std::uint32_t nodes_ = 1, missing_ = 0;
+    bool store_ = false;
     smtp::Monotonic hold_until_{};
+
+    // This node alone is never faster than the whole rate, whatever the store grants: the moment of its next beginning,
+    // of which it may be ahead by what it may have saved.
+    smtp::Monotonic floor_{};
+    std::optional<smtp::Monotonic> last_; // beginning
 
     // The question under way.
     bool asked_ = false;
@@ -102,7 +118,8 @@ private:
     std::uint32_t used_ = 0, expired_ = 0; // since the last one
     std::uint32_t failures_ = 0;           // in a row
     smtp::Duration answer_time_{};
-    smtp::Monotonic answered_at_{};
+    std::optional<smtp::Monotonic> answered_at_;
+    double chance_ = 0; // of the last answer
 
     // How many begin, in two periods: that is, how many will.
     smtp::Monotonic period_{};
@@ -110,6 +127,7 @@ private:
 
     // While the rate is divided.
     bool divided_ = false;
+    bool by_failures_ = false; // and not because there is no store
     smtp::Monotonic next_{};
 };
 

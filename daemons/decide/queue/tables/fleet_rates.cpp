@@ -25,6 +25,10 @@ void FleetRates::set_gap(Link& link, SharedRate rate, smtp::Duration gap) {
         followed_ += follow ? 1 : 0;
         lease = std::make_unique<RateLease>(follow ? RateLease::Followed::yes : RateLease::Followed::no);
     }
+    if (!lease->followed() && followed_ < most_followed) { // another one has gone
+        ++followed_;
+        lease->follow();
+    }
     lease->set_gap(gap);
 }
 
@@ -67,6 +71,23 @@ bool FleetRates::may_begin(Slot slot, Link& link, SharedRate rate, std::uint32_t
 smtp::Monotonic FleetRates::opens_at(const Link& link, SharedRate rate) const {
     const auto& lease = link.shared[rate];
     return !lease || lease->may_begin(step_.now()) ? smtp::Monotonic{} : lease->look_at(step_.now());
+}
+
+smtp::Monotonic FleetRates::waits_until(const Link& link, SharedRate rate) const {
+    const auto& lease = link.shared[rate];
+    return lease ? lease->waits_until(step_.now()) : smtp::Monotonic{};
+}
+
+bool FleetRates::is_asking(const Link& link) {
+    const auto asking = [&](SharedRate rate) { return link.shared[rate] && link.shared[rate]->is_asking(); };
+    return asking(SharedRate::messages) || asking(SharedRate::connections);
+}
+
+smtp::Monotonic FleetRates::kept_until(const Link& link) {
+    smtp::Monotonic until{};
+    for (const SharedRate each : {SharedRate::messages, SharedRate::connections})
+        if (const auto& lease = link.shared[each]) until = std::max(until, lease->kept_until());
+    return until;
 }
 
 void FleetRates::take(Link& link, SharedRate rate) {

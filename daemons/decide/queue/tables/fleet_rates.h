@@ -28,6 +28,11 @@ public:
     bool may_begin(Slot slot, Link& link, SharedRate rate, std::uint32_t waiting);
     // Without asking: {} if it is open, else when to look again.
     smtp::Monotonic opens_at(const Link& link, SharedRate rate) const;
+    // Until when it is known to be closed, without asking; {}: it may be open.
+    smtp::Monotonic waits_until(const Link& link, SharedRate rate) const;
+    static bool is_asking(const Link& link); // the store has a question about one of its rates
+    // Before this the link may not be forgotten.
+    static smtp::Monotonic kept_until(const Link& link);
     void take(Link& link, SharedRate rate);
 
 private:

@@ -98,8 +98,10 @@ void Links::settle_terms(Slot link) {
         auto& connection_gap = rule.share_rates ? shared_connections : l.connection_gap;
         connection_gap = std::max(connection_gap, rule.connection_gap);
     }
-    fleet_.set_gap(l, SharedRate::messages, shared_messages);
-    fleet_.set_gap(l, SharedRate::connections, shared_connections);
+    if (!l.terms.empty()) { // a link that no queue uses for now keeps what it knows of its rates
+        fleet_.set_gap(l, SharedRate::messages, shared_messages);
+        fleet_.set_gap(l, SharedRate::connections, shared_connections);
+    }
     l.window.set_limit(limit_of(l));
 }
 
@@ -122,11 +124,11 @@ bool Links::rate_open(Slot link) {
 }
 
 smtp::Monotonic Links::next_message(const Link& l) const {
-    return std::max(l.next_message, fleet_.opens_at(l, SharedRate::messages));
+    return std::max(l.next_message, fleet_.waits_until(l, SharedRate::messages));
 }
 
 smtp::Monotonic Links::next_connection(const Link& l) const {
-    return std::max(l.next_connection, fleet_.opens_at(l, SharedRate::connections));
+    return std::max(l.next_connection, fleet_.waits_until(l, SharedRate::connections));
 }
 
 // The token of the slower rate is harder to get, and good for longer: it comes first. One that would have to wait for
@@ -195,7 +197,7 @@ void Links::check_unused(Slot link) {
     Link& l = (*this)[link];
     if (l.queues > 0 || !l.connections.empty()) return;
     if (l.down) return schedule(link); // it is probed
-    l.empty_since = std::max(step_.now(), l.health.due);
+    l.empty_since = std::max({step_.now(), l.health.due, FleetRates::kept_until(l)});
     timers.bring_forward(link, l.empty_since + settings_.forget_after);
 }
 

@@ -1,4 +1,4 @@
-// What the store does for a rate (daemons/fleet/token_script.cpp), line by line, by a clock of its own.
+// What the store does for a rate (daemons/fleet/rates/token_script.cpp), line by line, by a clock of its own.
 #pragma once
 #include "daemons/decide/queue/rates/rate_lease.h"
 #include <algorithm>
@@ -14,16 +14,20 @@ public:
         ++calls;
         const auto gap = question.gap.count(), horizon = RateLease::horizon.count();
         if (!born_ || *born_ > now) born_ = now;
-        const auto known = next_.find(limit);
-        auto next = known == next_.end() ? 0 : known->second;
-        const auto start = std::max({std::min(next, now + horizon + gap), now, *born_ + horizon});
+        auto start = std::max(now, *born_ + horizon);
+        if (const auto known = kept_.find(limit); known != kept_.end()) {
+            Kept& kept = known->second;
+            const auto its = std::min(kept.gap, gap);
+            if (kept.last > now + horizon) kept = {now + horizon, its};
+            start = std::max(start, kept.last + its);
+        }
         RateLease::Answer out{.number = question.number, .known = true};
         if (start > now + horizon) {
             out.wait = smtp::Duration(start - now - horizon);
             return out;
         }
         const auto granted = std::min<std::int64_t>(question.count, (now + horizon - start) / gap + 1);
-        next_[limit] = start + granted * gap;
+        kept_[limit] = {start + (granted - 1) * gap, gap};
         out.count = static_cast<std::uint32_t>(granted);
         out.delay = smtp::Duration(start - now);
         return out;
@@ -31,14 +35,17 @@ public:
     // It was started again without its data.
     void lose_everything() {
         born_.reset();
-        next_.clear();
+        kept_.clear();
     }
 
     std::uint64_t calls = 0;
 
 private:
     std::optional<std::int64_t> born_;
-    std::map<std::string, std::int64_t> next_;
+    struct Kept { // of a limit
+        std::int64_t last = 0, gap = 0;
+    };
+    std::map<std::string, Kept> kept_;
 };
 
 } // namespace decide::queue::test

@@ -76,6 +76,7 @@ public:
 
     std::int64_t time = 1000 * second;
     bool answers = true;                                        // the store does
+    std::int64_t clock = 77 * second;                           // what its clock is ahead
     std::function<void(RateLease::Answer&)> lie = [](auto&) {}; // of the store
     ModelStore store;
     std::vector<std::int64_t> begun; // on all nodes
@@ -125,7 +126,7 @@ private:
     void ask(std::size_t n, const RateLease::Question& question) {
         at(latency(), [this, n, question] {
             if (!answers) return;
-            auto answer = store.grant("limit", question, time + 77 * second); // it has another clock
+            auto answer = store.grant("limit", question, time + clock); // it has a clock of its own
             lie(answer);
             at(latency(), [this, n, answer] {
                 nodes[n].lease.answered(answer, random_.fraction(), now());
@@ -385,4 +386,121 @@ TEST_CASE("a hundred nodes: the rate is kept, light loads hardly wait, nobody st
         for (std::size_t n = 0; n < 100; n += 3) CHECK(world.nodes[n].begun >= rate * 60 / 100 / 4);
         for (std::size_t n = 1; n < 100; n += 3) CHECK(world.nodes[n].waiting <= 20);
     }
+}
+TEST_CASE("the store's clock is set back by an hour: a second without tokens, no more") {
+    World world({always, always}, gap_of(50), 4);
+    world.run(10s);
+    world.clock -= 3600 * second;
+    const auto from = world.time;
+    world.run(10s);
+    CHECK(world.between(from, world.time) >= 8 * 50);
+    CHECK(world.most_in(second) <= 110);
+}
+
+TEST_CASE("a rate that is raised by a reload holds at once, also while the rate is divided") {
+    for (const bool store : {true, false}) {
+        World world({always, always}, Duration(1h), 4);
+        world.set({.store = store, .nodes = 2});
+        world.run(10h);
+        for (auto& node : world.nodes) node.lease.set_gap(gap_of(10));
+        world.set({.store = store, .nodes = 2});
+        const auto from = world.time;
+        world.run(20s);
+        CAPTURE(store);
+        CHECK(world.between(from, world.time) >= 150);
+        CHECK(world.between(from, world.time) <= 210);
+    }
+}
+
+TEST_CASE("nodes with different rates: none is faster than its own, and all together not than the fastest") {
+    World world({always, always}, gap_of(50), 4);
+    world.nodes[1].lease.set_gap(Duration(1min));
+    world.run(600s);
+    CHECK(world.nodes[1].begun <= 12);
+    CHECK(world.nodes[1].begun >= 2);
+    CHECK(world.begun.size() <= 601 * 50);
+    CHECK(world.begun.size() >= 570 * 50);
+}
+
+TEST_CASE("a store that grants whatever is asked for: no node is faster than the whole rate") {
+    for (const auto gap : {gap_of(50), gap_of(2), Duration(1s), Duration(1min), Duration(1h)}) {
+        World world({always, always}, gap, 4);
+        world.lie = [number = std::uint64_t{0}](RateLease::Answer& answer) {
+            if (answer.count == 0) answer.count = 1;
+            answer.delay = {};
+        };
+        world.run(100 * gap + 10s);
+        CAPTURE(gap.count());
+        const auto most = (100 * gap + 10s) / gap;
+        for (const auto& node : world.nodes) {
+            CHECK(node.begun <= static_cast<std::uint64_t>(most + std::max<std::int64_t>(Duration(1s) / gap, 1) + 3));
+            CHECK(node.begun >= 95);
+        }
+        CHECK(world.store.calls <= 6000);
+    }
+}
+
+TEST_CASE("slow rates while the store goes away and comes back: one message more for each node, at most") {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed)
+        for (const auto gap : {Duration(1min), Duration(1h)}) {
+            World world({always, always, always}, gap, seed);
+            world.run(10 * gap + gap / 60);
+            const auto gone = world.time;
+            world.answers = false;
+            world.set({.store = false, .nodes = 3});
+            world.run(30 * gap);
+            CAPTURE(seed);
+            CAPTURE(gap.count());
+            const auto parts = world.between(gone, world.time);
+            CHECK(parts >= 27);
+            CHECK(parts <= 31);
+            CHECK(world.between(gone, gone + gap.count()) <= 3);
+            world.answers = true;
+            world.store.lose_everything();
+            const auto back = world.time;
+            world.set({.store = true, .nodes = 3});
+            world.run(30 * gap);
+            CHECK(world.between(back, world.time) <= 32);
+            CHECK(world.between(back, world.time) >= 27);
+        }
+}
+
+TEST_CASE("the node that sent last before the store went away waits for its next part") {
+    for (const auto gap : {Duration(1min), Duration(1h)}) {
+        World world({always, 0, 0}, gap, 3);
+        world.run(10 * gap);
+        const auto last = world.begun.back();
+        world.answers = false;
+        world.set({.store = false, .nodes = 3});
+        const auto gone = world.time;
+        world.run(7 * gap);
+        const auto count = world.between(gone, world.time);
+        CHECK(count <= 2);
+        CHECK(count >= 1);
+        CHECK(world.between(last + 1, last + 3 * gap.count()) == 0);
+    }
+}
+
+TEST_CASE("mail that comes after an outage, for a link that had none in it, is sent by a token") {
+    RateLease lease(RateLease::Followed::yes);
+    lease.set_gap(Duration(1min));
+    Monotonic now(1000s);
+    CHECK_FALSE(lease.question({.store = false, .nodes = 3}, 1, 1, now));
+    CHECK(lease.may_begin(now));
+    lease.take(now);
+    now += 1h;
+    CHECK(lease.question({.store = true, .nodes = 3}, 1, 2, now));
+    CHECK_FALSE(lease.divided());
+    CHECK_FALSE(lease.may_begin(now));
+}
+
+TEST_CASE("two calls fail: a slow rate is shared again as soon as calls are answered") {
+    World world({always, 0, 0}, Duration(1min), 4);
+    world.run(10min);
+    world.answers = false;
+    world.run(70s);
+    REQUIRE(world.nodes[0].lease.divided());
+    world.answers = true;
+    world.run(10s);
+    CHECK_FALSE(world.nodes[0].lease.divided());
 }

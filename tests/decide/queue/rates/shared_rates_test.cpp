@@ -1,5 +1,6 @@
 // The engine with rates that all nodes of a fleet share: one engine that is told what the store says, and three engines
 // with a model of the store between them.
+#include "daemons/decide/queue/tables/fleet_rates.h"
 #include "tests/decide/queue/bench.h"
 #include "tests/decide/queue/rates/model_store.h"
 #include <memory>
@@ -294,4 +295,88 @@ TEST_CASE("three engines keep one rate of connections together") {
     fleet.pass(8s);
     CHECK(opened() - before >= 60);
     CHECK(opened() - before <= 92);
+}
+
+TEST_CASE("a suspect takes no tokens while it waits for an agent to itself") {
+    Bench b(shared({.messages_per_hour = 60}));
+    b.rule_of = {{"bad.example", "rule"}};
+    tell(b, {.store = true, .nodes = 2});
+    const auto id = b.send({"bad.example"});
+    REQUIRE(b.tokens.size() == 1);
+    grant(b, b.tokens[0].number, 1);
+    REQUIRE(b.handed.size() == 1);
+    const auto agent = b.take().agent;
+    b.handed.clear();
+    b.tokens.clear();
+    b.engine.agent_attached(3, AgentKind::smtp, 10, b.now(), b.out);
+    b.run();
+    for (int n = 0; n < 3; ++n) b.send({"d" + std::to_string(n) + ".example"}); // they keep agent 3 busy
+    b.engine.agent_gone(agent, AgentExit::crashed, b.now(), b.out);
+    b.run();
+    std::erase_if(b.handed, [](const Handed& each) { return each.agent != 3; });
+    if (b.handed.empty()) b.send({"e.example"});
+    REQUIRE_FALSE(b.handed.empty());
+    b.pass(50s);
+    CHECK(b.tokens.empty());
+    CHECK(rate_gate(b, id).open); // the rate is not what it waits for
+    while (!b.handed.empty()) b.answer(b.take(), Outcome::delivered);
+    b.pass(61s);
+    CHECK_FALSE(b.tokens.empty()); // the agent is free now
+}
+
+TEST_CASE("a link without a place for a connection takes no tokens, and explain does not blame the rate") {
+    Settings s = shared({.messages_per_second = 10});
+    s.connections_total = 1;
+    Bench b(s);
+    b.rule_of = {{"x.example", "rule"}};
+    tell(b, {.store = true, .nodes = 2});
+    b.send({"other.example"});
+    REQUIRE(b.handed.size() == 1);
+    const auto id = b.send({"x.example"});
+    b.pass(30s);
+    CHECK(b.tokens.empty());
+    CHECK(rate_gate(b, id).open);
+    CHECK(b.link("x.example").idle_reason == "other links use all of queue.connections_total");
+}
+
+TEST_CASE("the store is away: a link that no queue uses for a while keeps its part of the rate") {
+    Bench b(shared({.messages_per_hour = 1}));
+    b.rule = "rule";
+    tell(b, {.store = false, .nodes = 3});
+    b.send({"x.example"});
+    CHECK(deliver_all(b) == 1);
+    b.pass(1h);
+    b.send({"x.example"});
+    CHECK(b.handed.empty());
+    b.pass(2h - 1s);
+    CHECK(b.handed.empty());
+    b.pass(1s);
+    CHECK(b.handed.size() == 1);
+}
+
+TEST_CASE("of many links the first 1000 are followed; others are when one of these is forgotten") {
+    Settings s = shared({.messages_per_second = 10});
+    Bench b(s);
+    b.rule = "rule";
+    tell(b, {.store = true, .nodes = 2});
+    for (std::size_t n = 0; n < FleetRates::most_followed; ++n) b.send({"d" + std::to_string(n) + ".example"});
+    CHECK(b.tokens.size() == FleetRates::most_followed);
+    b.send({"last.example"});
+    CHECK(b.tokens.size() == FleetRates::most_followed);
+    CHECK(deliver_all(b) == 1);
+    for (const auto& each : std::exchange(b.tokens, {})) grant(b, each.number, each.count);
+    CHECK(deliver_all(b) == FleetRates::most_followed);
+    b.pass(2h);
+    b.tokens.clear();
+    b.send({"last.example"});
+    CHECK(b.tokens.size() == 1);
+}
+
+TEST_CASE("at the start explain says that the nodes are not known yet") {
+    Bench b(shared({.messages_per_second = 10}));
+    b.rule = "rule";
+    const auto id = b.send({"x.example"});
+    CHECK(rate_gate(b, id).text ==
+          "which nodes share the rate limit is not known yet, for a few seconds after the start");
+    tell(b, {.store = true, .nodes = 2});
 }
