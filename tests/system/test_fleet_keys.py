@@ -464,6 +464,7 @@ def wrapped(nodes, redis, sink, point):
     return mx1, mx2
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_between_the_steps(nodes, store, remote, point):
     if not compiled_in():
@@ -494,6 +495,7 @@ def test_killed_between_the_steps(nodes, store, remote, point):
     assert subjects(sink) == sent
 
 
+@pytest.mark.smoke
 def test_a_node_that_dies_after_the_sync_is_waited_for(nodes, store, remote):
     """Its message is durable, and nobody was told: on other nodes the key is in doubt until it is back."""
     if not compiled_in():
