@@ -145,7 +145,10 @@ class Container:
 
     def close(self):
         if self.process and self.process.poll() is None:
-            self.process.kill()  # and its child with it
+            # Process 1 of the container, with which all others end: who changes its user is no longer killed with unshare.
+            for first in Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split():
+                os.kill(int(first), signal.SIGKILL)
+            self.process.kill()
             self.process.wait(10)
         wait_until(self.removed, 20, "the container's processes to be gone")
 
