@@ -164,7 +164,7 @@ TEST_CASE("an address that a database did not have a moment ago is asked for aga
     sql("INSERT INTO t VALUES('new@boxes.example', 'new@boxes.example')");
     sql("INSERT INTO t VALUES('new', 'bob'); DELETE FROM t WHERE k = 'info@lists.example'");
     CHECK(w.ask(all) == "0:local bob; 1:local alice; 2:remote; 3:discard 2.1.5"); // the last one is bob, too
-    // While it cannot be asked, nobody is unknown.
+    // While it cannot be asked, no recipient counts as unknown.
     CHECK(w.ask({"other@lists.example"}) == "0:failed 5.1.1");
     sql("ALTER TABLE t RENAME TO u");
     CHECK(w.ask({"other@lists.example"}).starts_with("0:deferred"));
@@ -213,7 +213,7 @@ TEST_CASE("what several tables say together is as new as the newest of what is n
     }
 }
 
-TEST_CASE("smtpd is told of an address that a database did not have a moment ago") {
+TEST_CASE("a recipient that was missing from the database a moment ago is accepted at RCPT") {
     TemporaryDirectory here;
     const auto path = (here.path() / "u.sqlite").string();
     run_sql(path, "CREATE TABLE v(k TEXT PRIMARY KEY, v TEXT)");

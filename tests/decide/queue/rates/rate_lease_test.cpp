@@ -274,7 +274,7 @@ TEST_CASE("one node has nothing to send while the rate is divided") {
     CHECK(static_cast<double>(world.begun.size()) == doctest::Approx(20 * 60).epsilon(0.05));
 }
 
-TEST_CASE("a store that is silent, though nobody has said so yet") {
+TEST_CASE("a store that no longer answers, before it counts as away") {
     World world({always}, gap_of(50), 4);
     world.set({.store = true, .nodes = 2});
     world.run(5s);
